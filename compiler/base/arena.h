@@ -17,7 +17,8 @@ typedef struct {
 Arena *arena_new(void);
 void arena_free(Arena *arena);
 
-// Out of memory longjmps here with value 1; without a handler it aborts. The library entry that owns the arena sets it.
+// Out of memory longjmps here with value 1; without a handler it aborts. The library entry that owns the
+// arena sets it.
 void arena_on_out_of_memory(Arena *arena, jmp_buf *handler);
 
 // Zeroed and aligned to 16; never NULL. arena_array checks the product for overflow.

@@ -26,14 +26,17 @@ Diags *diags_new(Arena *arena, const Source *source);
 void diags_set_source(Diags *ds, const Source *source);
 
 // Reports; later notes and hints attach to it. Same code at the same span is reported once.
-__attribute__((format(printf, 4, 5))) void diag_error(Diags *ds, DiagCode code, Span span, const char *format, ...);
-__attribute__((format(printf, 4, 5))) void diag_warning(Diags *ds, DiagCode code, Span span, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void diag_error(Diags *ds, DiagCode code, Span span, const char *format,
+                                                      ...);
+__attribute__((format(printf, 4, 5))) void diag_warning(Diags *ds, DiagCode code, Span span,
+                                                        const char *format, ...);
 __attribute__((format(printf, 3, 4))) void diag_remark(Diags *ds, Span span, const char *format, ...);
 // Attaches to the diagnostic reported last.
 __attribute__((format(printf, 3, 4))) void diag_note(Diags *ds, Span span, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void diag_hint(Diags *ds, const char *format, ...);
 
-// A frame that every diagnostic reported until the matching pop carries as a trailing note ("in macro 'f' called here").
+// A frame that every diagnostic reported until the matching pop carries as a trailing note ("in macro 'f'
+// called here").
 __attribute__((format(printf, 3, 4))) void diag_push_frame(Diags *ds, Span span, const char *format, ...);
 void diag_pop_frame(Diags *ds);
 
@@ -43,12 +46,13 @@ bool diags_at_limit(const Diags *ds);  // 50 errors: stop looking for more
 const char *diag_code_text(DiagCode code);     // "E0304"
 const char *diag_code_summary(DiagCode code);  // the row's sentence
 
-// Prints everything sorted by place: `path:line:col: error[E0304]: …`, the source line with carets, notes, hints.
-// Remarks print only when asked for.
+// Prints everything sorted by place: `path:line:col: error[E0304]: …`, the source line with carets, notes,
+// hints. Remarks print only when asked for.
 void diags_print(const Diags *ds, FILE *out, bool remarks);
 
 // A broken invariant of ours: prints where and aborts. Never reached by user input.
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
-__attribute__((noreturn, format(printf, 3, 4))) void bug_at(const char *file, int line, const char *format, ...);
+__attribute__((noreturn, format(printf, 3, 4))) void bug_at(const char *file, int line, const char *format,
+                                                            ...);
 
 #endif
