@@ -1,0 +1,119 @@
+// What the language can do: one OpDef per op. The printer, parser, verifier, liveness and passes read these tables, so that
+// a new op is one file here, a rule in target/ and an emitter in codegen/.
+#ifndef TILEC_OPS_OPS_H
+#define TILEC_OPS_OPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "base/intern.h"
+#include "types/type.h"
+
+typedef enum {
+#define CORE_OP(name, group) OP_##name,
+#include "ops/core.def"
+#undef CORE_OP
+#define TILE_OP(name) OP_##name,
+#include "ops/tile.def"
+#undef TILE_OP
+  OP_COUNT
+} OpKind;
+
+typedef enum {
+  GROUP_DECLARE,  // names something bound at launch
+  GROUP_LAUNCH,   // evaluated by the runtime before the launch
+  GROUP_VALUE,
+  GROUP_BINARY,
+  GROUP_COMPARE,
+  GROUP_UNARY,
+  GROUP_CONTROL,
+  GROUP_MEMORY,
+  GROUP_SYNC,
+  GROUP_TILE,
+} OpGroup;
+
+// How a tile op is carried out; written by the select pass from the target's rule. Passes and emitters read it.
+typedef enum {
+  PATH_NONE,        // not selected yet
+  PATH_THREADS,     // every thread moves or computes its share with ordinary loads and stores
+  PATH_TMA_LOAD,    // one thread, cp.async.bulk.tensor global -> shared; completes on an mbarrier
+  PATH_TMA_STORE,   // one thread, cp.async.bulk.tensor shared -> global; completes in a bulk group
+  PATH_TMEM_LOAD,   // whole warps, tcgen05.ld TMEM -> fragment
+  PATH_TMEM_STORE,  // whole warps, tcgen05.st fragment -> TMEM (also fill)
+  PATH_MMA,         // one thread, tcgen05.mma; completes on an mbarrier by commit
+  PATH_COUNT
+} Path;
+
+typedef enum { LOOP_SERIAL, LOOP_UNROLL, LOOP_PIPELINED, LOOP_KIND_COUNT } LoopKind;
+
+enum { OP_MAX_OPERANDS = 6, OP_MAX_ATTRS = 8, OP_MAX_RESULTS = TYPE_MAX_RANK };
+
+typedef enum { READS = 1, WRITES = 2, ACCUMULATES = 3 } Access;
+
+typedef struct {
+  const char *name;
+  unsigned access;     // of a buffer operand: READS | WRITES
+  unsigned spaces;     // bit mask (1u << SPACE_x) of allowed spaces; 0 for a scalar operand
+  const char *index;   // index map, one letter a dimension ("mk"); NULL when the op has none
+  bool optional;       // may be absent (NULL, printed as _)
+} OperandDef;
+
+typedef enum { ATTR_INT, ATTR_BOOL, ATTR_ENUM, ATTR_FLOAT_BITS, ATTR_MASK } AttrKind;
+
+typedef struct {
+  const char *name;
+  AttrKind kind;
+  int64_t initial;             // printed only when different
+  const char *const *names;    // ATTR_ENUM: spelling of 0, 1, …, NULL-terminated
+} AttrDef;
+
+// A call as the checks see it, in elaboration (the user's mistake) and in the verifier (ours).
+typedef struct {
+  OpKind kind;
+  int nargs;
+  const Type *types[OP_MAX_OPERANDS];   // NULL for an absent optional operand
+  Span spans[OP_MAX_OPERANDS];
+  const char *names[OP_MAX_OPERANDS];   // how the user calls the operand ("A_shared"), or NULL
+  const int64_t *attrs;
+  Span span;
+  Diags *ds;
+} OpCall;
+
+typedef struct {
+  const char *name;
+  OpGroup group;
+  OperandDef operands[OP_MAX_OPERANDS];
+  int noperands;       // fixed operands, including optional ones
+  bool variadic;       // more operands may follow the fixed ones (indices, extents)
+  AttrDef attrs[OP_MAX_ATTRS];
+  int nresults;        // -1: as many as the variadic operands (parallel)
+  int nbodies;
+  bool pure;           // no effect; may be duplicated, hoisted or dropped
+  bool named;          // carries a Name, printed as a string after the op's name
+  bool listed;         // carries a list of integers, printed in [ ]
+  bool (*check)(const OpCall *call);  // NULL: the generic operand check alone
+} OpDef;
+
+const OpDef *op_def(OpKind kind);
+bool op_lookup(Str name, OpKind *out);
+int op_attr_index(const OpDef *def, const char *name);  // -1 when there is none
+const char *path_name(Path path);
+
+// Operand spaces, ranks against index maps and equal extents per letter; then def->check. False: reported.
+bool op_check(const OpCall *call);
+
+// Attribute slots, so that code says attrs[GEMM_trans_b]; the tables in ops/ list them in this order (a unit test compares).
+enum { CONST_bits };                                          // integer value, or the bits of a double for float types
+enum { INDEX_dim };                                           // block_idx: 0 x, 1 y, 2 z
+enum { FOR_kind, FOR_stages };                                // LoopKind; num_stages, 0 when not given
+enum { VIEW_drop };                                           // mask of source dimensions that the result lacks
+enum { ACCESS_in_bounds };                                    // load, store: proven, no guard needed
+enum { BULK_pending, BULK_read };                             // bulk_wait
+enum { TMEM_columns };                                        // tmem_alloc, tmem_dealloc
+enum { COPY_path, COPY_map, COPY_bounded };                   // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor
+enum { FILL_path };
+enum { GEMM_path, GEMM_trans_a, GEMM_trans_b, GEMM_explicit };// explicit: tcgen05_gemm, no wait is added
+enum { ALLOC_explicit_layout };
+
+#endif

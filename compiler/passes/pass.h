@@ -1,0 +1,33 @@
+// What a pass is: a function over one kernel and a row of the pipeline table (pipeline.c).
+#ifndef TILEC_PASSES_PASS_H
+#define TILEC_PASSES_PASS_H
+
+#include "base/diag.h"
+#include "target/target.h"
+#include "tir/build.h"
+#include "tir/tir.h"
+
+typedef struct {
+  TirModule *module;
+  const Target *target;
+  Arena *scratch;  // reset after each pass
+  Diags *ds;
+} PassCx;
+
+// False: reported.
+typedef bool (*PassFn)(PassCx *cx, TirKernel *kernel);
+
+typedef struct {
+  const char *name;
+  PassFn run;
+  unsigned needs, gives;  // TirFacts
+} Pass;
+
+bool pass_select(PassCx *cx, TirKernel *kernel);
+bool pass_memory_layout(PassCx *cx, TirKernel *kernel);
+bool pass_fragments(PassCx *cx, TirKernel *kernel);
+bool pass_tmem(PassCx *cx, TirKernel *kernel);
+bool pass_barriers(PassCx *cx, TirKernel *kernel);
+bool pass_smem(PassCx *cx, TirKernel *kernel);
+
+#endif
