@@ -68,10 +68,12 @@ typedef enum {
   OPERAND_VECTOR,   // {a, b, …}
   OPERAND_PAIR,     // d|p: elems[0], elems[1]
   OPERAND_LABEL,    // value = index of the target instruction in the module
+  OPERAND_CLOCK,    // a special register that changes while it runs: value = SpecialRegister
   OPERAND_SYMBOL,   // a function or a call's parameter: `symbol`
 } OperandKind;
 
-typedef enum { BANK_WARP, BANK_CONST, BANK_COUNT } Bank;
+// BANK_FUNC: registers of device functions, which are static (no recursion).
+typedef enum { BANK_WARP, BANK_CONST, BANK_FUNC, BANK_COUNT } Bank;
 
 typedef struct Operand {
   uint8_t kind;    // OperandKind
@@ -91,8 +93,8 @@ struct Inst {
   Operand *ops;
   uint8_t nops;
   uint8_t ntypes;
-  bool guarded, guard_negated;  // guard_off is the predicate's row in BANK_WARP
-  uint32_t guard_off;
+  bool guarded;
+  Operand guard;           // a predicate
   uint8_t types[4];        // PtxType, in the order written
   uint64_t mods[4];        // set of Mod
   uint8_t nspaces;
@@ -104,7 +106,8 @@ struct Inst {
   uint16_t bytes;          // free for select(): a size worked out once
   int32_t aux;             // free for select()
   const struct InstDef *def;
-  const char *text;        // the statement as written; for reports
+  const char *text;        // the statement as written, text_length bytes; for reports
+  int text_length;
   const char *error;       // why it can't be executed; exec then reports it
   int line;                // PTX line
   int loc;                 // index into module->locs, -1 without .loc
@@ -131,13 +134,20 @@ typedef struct InstDef {
   const char *(*select)(Inst *inst);           // NULL, or: sets inst->exec (and aux, bytes); returns an error text or NULL
 } InstDef;
 
-// All defs of isa.def. inst_find_root: longest dotted prefix of `mnemonic` that is a root; its length, or 0.
-const InstDef *const *inst_defs(int *count);
-int inst_find_root(const char *mnemonic, int length, int *first_def);
+typedef struct {
+  char text[200];
+} InstError;
 
+PtxType ptx_type_find(const char *word, int length);
+const char *mod_spelling(Mod mod);
+
+// Longest dotted prefix of the mnemonic that is a root: its length, or 0; *first is some row of that root.
+int inst_find_root(const char *mnemonic, int length, const InstDef **first);
 // Classifies one modifier word; false when it is no known word.
 bool inst_add_modifier(Inst *inst, const char *word, int length);
-// Picks the def and handler; on failure sets inst->error. `sm` is the module's target.
-void inst_bind(Inst *inst, const char *mnemonic, int length, int sm);
+// Splits a mnemonic into root and modifiers and finds its def. `sm` is the module's target.
+bool inst_decode(Inst *inst, const char *mnemonic, int length, int sm, InstError *error);
+// After the operands are known: picks the handler.
+bool inst_select(Inst *inst, InstError *error);
 
 #endif
