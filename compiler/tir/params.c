@@ -1,0 +1,30 @@
+// Pointers first, then sizes, strides, maps and scalars; each group in the order of declaration.
+#include "tir/params.h"
+
+static void add(Arena *arena, TirParams *params, ParamKind kind, TirValue *value, int index) {
+  TirParam param = {kind, value, index};
+  vec_push(arena, params, param);
+}
+
+static void add_declared(Arena *arena, TirParams *params, const TirKernel *kernel, OpKind declares, ParamKind kind) {
+  for (TirOp *op = kernel->launch->first; op; op = op->next)
+    if (op->kind == declares) add(arena, params, kind, op->results[0], 0);
+}
+
+static void add_strides(Arena *arena, TirParams *params, const TirKernel *kernel) {
+  for (TirOp *op = kernel->launch->first; op; op = op->next) {
+    if (op->kind != OP_tensor) continue;
+    for (int dim = 0; dim + 1 < op->results[0]->type.rank; dim++)
+      add(arena, params, PARAM_STRIDE, op->results[0], dim);
+  }
+}
+
+TirParams tir_params(Arena *arena, const TirKernel *kernel) {
+  TirParams params = {0};
+  add_declared(arena, &params, kernel, OP_tensor, PARAM_POINTER);
+  add_declared(arena, &params, kernel, OP_size, PARAM_SIZE);
+  add_strides(arena, &params, kernel);
+  for (int i = 0; i < kernel->maps.len; i++) add(arena, &params, PARAM_MAP, kernel->maps.data[i].tensor, i);
+  add_declared(arena, &params, kernel, OP_param, PARAM_SCALAR);
+  return params;
+}

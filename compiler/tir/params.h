@@ -1,0 +1,26 @@
+// The parameters of a kernel's entry function, in their one order: code generation declares them so, launch information
+// lists them so (docs/launch-info.md).
+#ifndef TILEC_TIR_PARAMS_H
+#define TILEC_TIR_PARAMS_H
+
+#include "tir/tir.h"
+
+typedef enum {
+  PARAM_POINTER,  // a tensor's base address: 8 bytes
+  PARAM_SIZE,     // a dimension's size: i32
+  PARAM_STRIDE,   // a tensor's stride of one dimension, in elements: i64; all dimensions but the innermost
+  PARAM_MAP,      // a tensor map: 128 bytes, aligned to 64
+  PARAM_SCALAR,   // a scalar argument of its natural size
+} ParamKind;
+
+typedef struct {
+  ParamKind kind;
+  TirValue *value;  // the tensor, size or param value; of a map its tensor
+  int index;        // PARAM_STRIDE: dimension, outermost 0; PARAM_MAP: number of the map
+} TirParam;
+
+typedef VEC(TirParam) TirParams;
+
+TirParams tir_params(Arena *arena, const TirKernel *kernel);
+
+#endif
