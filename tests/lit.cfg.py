@@ -1,7 +1,7 @@
 """What every lit test may use. ctest runs lit on the build folder; `lit tests/syntax` in the source tree works too and
 takes build/ (or --param build=DIR).
 
-Substitutions: %tilec %tile-opt %tile-emu %tile-run %ptxas %python %root %examples %errors, besides lit's own. A test
+Substitutions: %tilec %tile-opt %tile-emu %tile-run %ptxas %python %root %examples %gemm-reference %errors, besides lit's own. A test
 starts in an empty folder of its own. Features: ptxas, numpy, gpu, asan, small (TILE_TEST_SMALL=1), long (TILE_TEST_LONG=1).
 """
 import glob
@@ -23,7 +23,7 @@ if not hasattr(config, "tile_build"):
 tests = os.path.join(config.tile_source, "tests")
 config.name = "tilec"
 config.suffixes = [".tile", ".tir", ".ptx", ".test"]
-config.excludes = ["Inputs", "unit", "lint", "bench"]
+config.excludes = ["Inputs", "unit", "lint", "bench", "tools"]
 config.test_source_root = tests
 config.test_exec_root = os.path.join(config.tile_build, "tests")
 config.test_format = lit.formats.ShTest(
@@ -72,6 +72,8 @@ config.substitutions += [
     ("%tile-emu", os.path.join(binaries, "tile-emu")),
     ("%tile-run", os.path.join(binaries, "tile-run")),
     ("%ptxas", ptxas or "ptxas"),
+    ("%gemm-reference", "%s %s --tile-run %s" % (
+        config.tile_python, os.path.join(tests, "tools/gemm_reference.py"), os.path.join(binaries, "tile-run"))),
     ("%python", config.tile_python),
     ("%examples", os.path.join(config.tile_source, "lang-examples")),
     ("%root", config.tile_source),
