@@ -91,8 +91,17 @@ add_security_archive() {
   apt_get update
 }
 
+can_install() { have apt-get && { [ "$(id -u)" -eq 0 ] || have sudo; }; }
+
+# numpy alone needs no root.
+fetch_numpy() {
+  say "installing numpy into build/python/"
+  python3 -m venv build/python && build/python/bin/python3 -m pip install -q numpy || fail "pip could not install numpy"
+}
+
 install_packages() {
   list_missing
+  if [ "$missing" = " python3-numpy" ] && ! can_install; then fetch_numpy; list_missing; fi
   [ -n "$missing" ] || return 0
   if ! have apt-get; then
     fail "missing, by Debian's package names:$missing. This script installs only with apt; install these, then run it again"
@@ -144,8 +153,9 @@ set_up() {
 # build PRESET FOLDER
 build() {
   say "building preset '$1' in $2/"
-  cmake --preset "$1" -DTILEC_PYTHON="$python" >"$2.log" 2>&1 || { cat "$2.log" >&2; fail "CMake failed"; }
-  mv "$2.log" "$2/configure.log"
+  mkdir -p "$2"
+  log="$2/configure.log"
+  cmake --preset "$1" -DTILEC_PYTHON="$python" >"$log" 2>&1 || { cat "$log" >&2; fail "CMake failed"; }
   cmake --build "$2" -j "$(nproc)" || fail "the build failed"
   # A second build folder finds the fetched assembler too.
   if [ "$2" != build ] && [ -d build/tools ]; then ln -sfn ../build/tools "$2/tools"; fi
