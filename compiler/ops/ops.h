@@ -1,5 +1,5 @@
-// What the language can do: one OpDef per op. The printer, parser, verifier, liveness and passes read these tables, so that
-// a new op is one file here, a rule in target/ and an emitter in codegen/.
+// What the language can do: one OpDef per op. The printer, parser, verifier, liveness and passes read these
+// tables, so that a new op is one file here, a rule in target/ and an emitter in codegen/.
 #ifndef TILEC_OPS_OPS_H
 #define TILEC_OPS_OPS_H
 
@@ -33,7 +33,8 @@ typedef enum {
   GROUP_TILE,
 } OpGroup;
 
-// How a tile op is carried out; written by the select pass from the target's rule. Passes and emitters read it.
+// How a tile op is carried out; written by the select pass from the target's rule. Passes and emitters read
+// it.
 typedef enum {
   PATH_NONE,        // not selected yet
   PATH_THREADS,     // every thread moves or computes its share with ordinary loads and stores
@@ -53,10 +54,11 @@ typedef enum { READS = 1, WRITES = 2, ACCUMULATES = 3 } Access;
 
 typedef struct {
   const char *name;
-  unsigned access;     // of a buffer operand: READS | WRITES
-  unsigned spaces;     // bit mask (1u << SPACE_x) of allowed spaces; 0 for a scalar operand
-  const char *index;   // index map, one letter a dimension ("mk"); NULL when the op has none
-  bool optional;       // may be absent (NULL, printed as _)
+  unsigned access;            // of a buffer operand: READS | WRITES
+  unsigned spaces;            // bit mask (1u << SPACE_x) of allowed spaces; 0 for a scalar operand
+  const char *index;          // index map, one letter a dimension ("mk"); NULL when the op has none
+  bool optional;              // may be absent (NULL, printed as _)
+  const char *transposed_by;  // the boolean attribute that swaps the two letters of `index`; NULL: none
 } OperandDef;
 
 typedef enum { ATTR_INT, ATTR_BOOL, ATTR_ENUM, ATTR_FLOAT_BITS, ATTR_MASK } AttrKind;
@@ -64,17 +66,17 @@ typedef enum { ATTR_INT, ATTR_BOOL, ATTR_ENUM, ATTR_FLOAT_BITS, ATTR_MASK } Attr
 typedef struct {
   const char *name;
   AttrKind kind;
-  int64_t initial;             // printed only when different
-  const char *const *names;    // ATTR_ENUM: spelling of 0, 1, …, NULL-terminated
+  int64_t initial;           // printed only when different
+  const char *const *names;  // ATTR_ENUM: spelling of 0, 1, …, NULL-terminated
 } AttrDef;
 
 // A call as the checks see it, in elaboration (the user's mistake) and in the verifier (ours).
 typedef struct {
   OpKind kind;
   int nargs;
-  const Type *types[OP_MAX_OPERANDS];   // NULL for an absent optional operand
+  const Type *types[OP_MAX_OPERANDS];  // NULL for an absent optional operand
   Span spans[OP_MAX_OPERANDS];
-  const char *names[OP_MAX_OPERANDS];   // how the user calls the operand ("A_shared"), or NULL
+  const char *names[OP_MAX_OPERANDS];  // how the user calls the operand ("A_shared"), or NULL
   const int64_t *attrs;
   Span span;
   Diags *ds;
@@ -84,14 +86,14 @@ typedef struct {
   const char *name;
   OpGroup group;
   OperandDef operands[OP_MAX_OPERANDS];
-  int noperands;       // fixed operands, including optional ones
-  bool variadic;       // more operands may follow the fixed ones (indices, extents)
+  int noperands;  // fixed operands, including optional ones
+  bool variadic;  // more operands may follow the fixed ones (indices, extents)
   AttrDef attrs[OP_MAX_ATTRS];
-  int nresults;        // -1: as many as the variadic operands (parallel)
+  int nresults;  // -1: as many as the variadic operands (parallel)
   int nbodies;
-  bool pure;           // no effect; may be duplicated, hoisted or dropped
-  bool named;          // carries a Name, printed as a string after the op's name
-  bool listed;         // carries a list of integers, printed in [ ]
+  bool pure;                          // no effect; may be duplicated, hoisted or dropped
+  bool named;                         // carries a Name, printed as a string after the op's name
+  bool listed;                        // carries a list of integers, printed in [ ]
   bool (*check)(const OpCall *call);  // NULL: the generic operand check alone
 } OpDef;
 
@@ -99,21 +101,30 @@ const OpDef *op_def(OpKind kind);
 bool op_lookup(Str name, OpKind *out);
 int op_attr_index(const OpDef *def, const char *name);  // -1 when there is none
 const char *path_name(Path path);
+// The spelling of every Path in order, NULL-terminated: the names of an ATTR_ENUM.
+extern const char *const op_path_names[];
+// The operand's index letters under these attributes. False: it has none.
+bool op_operand_index(const OpDef *def, int operand, const int64_t *attrs, char out[TYPE_MAX_RANK + 1]);
 
 // Operand spaces, ranks against index maps and equal extents per letter; then def->check. False: reported.
 bool op_check(const OpCall *call);
 
-// Attribute slots, so that code says attrs[GEMM_trans_b]; the tables in ops/ list them in this order (a unit test compares).
-enum { CONST_bits };                                          // integer value, or the bits of a double for float types
-enum { INDEX_dim };                                           // block_idx: 0 x, 1 y, 2 z
-enum { FOR_kind, FOR_stages };                                // LoopKind; num_stages, 0 when not given
-enum { VIEW_drop };                                           // mask of source dimensions that the result lacks
-enum { ACCESS_in_bounds };                                    // load, store: proven, no guard needed
-enum { BULK_pending, BULK_read };                             // bulk_wait
-enum { TMEM_columns };                                        // tmem_alloc, tmem_dealloc
-enum { COPY_path, COPY_map, COPY_bounded };                   // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor
+// Attribute slots, so that code says attrs[GEMM_trans_b]; the tables in ops/ list them in this order (a unit
+// test compares).
+enum { CONST_bits };               // integer value, or the bits of a double for float types
+enum { INDEX_dim };                // block_idx: 0 x, 1 y, 2 z
+enum { FOR_kind, FOR_stages };     // LoopKind; num_stages, 0 when not given
+enum { VIEW_drop };                // mask of source dimensions that the result lacks
+enum { ACCESS_in_bounds };         // load, store: proven, no guard needed
+enum { BULK_pending, BULK_read };  // bulk_wait
+enum { TMEM_columns };             // tmem_alloc, tmem_dealloc
+enum {
+  COPY_path,
+  COPY_map,
+  COPY_bounded
+};  // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor
 enum { FILL_path };
-enum { GEMM_path, GEMM_trans_a, GEMM_trans_b, GEMM_explicit };// explicit: tcgen05_gemm, no wait is added
+enum { GEMM_path, GEMM_trans_a, GEMM_trans_b, GEMM_explicit };  // explicit: tcgen05_gemm, no wait is added
 enum { ALLOC_explicit_layout };
 
 #endif

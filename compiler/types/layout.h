@@ -1,11 +1,12 @@
 // Where the elements of a buffer live, decided by passes and read by code generation.
 //
 // A fragment layout maps (thread, register) to an element: the row-major index of the element is the sum of
-// digit x stride over mixed-radix digits of the thread number and of the register number, least significant first.
-// A thread mode of stride 0 replicates. Elements at or past the buffer's size do not exist (a ragged tail).
-// A shared layout is row-major, or cut into panels of `span` bytes of the last dimension with the hardware's XOR
-// swizzle (PTX ISA 5.5.7: 32B, 64B, 128B): panel p = column / panel_columns starts at p * rows * span bytes.
-// A TMEM layout names columns of the kernel's one allocation: rows are lanes, blocks of 128 rows follow in columns.
+// digit x stride over mixed-radix digits of the thread number and of the register number, least significant
+// first. A thread mode of stride 0 replicates. Elements at or past the buffer's size do not exist (a ragged
+// tail). A shared layout is row-major, or cut into panels of `span` bytes of the last dimension with the
+// hardware's XOR swizzle (PTX ISA 5.5.7: 32B, 64B, 128B): panel p = column / panel_columns starts at p * rows
+// * span bytes. A TMEM layout names columns of the kernel's one allocation: rows are lanes, blocks of 128
+// rows follow in columns.
 #ifndef TILEC_TYPES_LAYOUT_H
 #define TILEC_TYPES_LAYOUT_H
 
@@ -28,23 +29,28 @@ typedef struct {
   int nthread_modes, nregister_modes;
   LayoutMode thread[LAYOUT_MAX_MODES], reg[LAYOUT_MAX_MODES];
   // LAYOUT_SHARED
-  int span;            // bytes: 0 (row-major, no swizzle), 32, 64 or 128
-  int64_t offset;      // byte offset in the kernel's shared memory; -1 before the smem pass
+  int span;        // bytes: 0 (row-major, no swizzle), 32, 64 or 128
+  int64_t offset;  // byte offset in the kernel's shared memory; -1 before the smem pass
   // LAYOUT_TMEM
   int column;   // first column in the kernel's allocation; -1 before the tmem pass
   int columns;  // 32-bit columns taken
 } Layout;
 
 // The standard fragment layouts, for a buffer type and the number of threads that hold it.
-// flat: consecutive threads hold consecutive vectors of up to 16 bytes (coalesced); right for any shape and count.
+// flat: consecutive threads hold consecutive vectors of up to 16 bytes (coalesced); right for any shape and
+// count.
 Layout layout_flat(const Type *type, int threads);
 // row: thread t holds row t mod 128 (TMEM's 32x32b access); warpgroups beyond the first split the columns.
-// The buffer has rank 2 and rows a multiple of 128; threads is a multiple of 128. False when that does not divide.
+// The buffer has rank 2 and rows a multiple of 128; threads is a multiple of 128. False when that does not
+// divide.
 bool layout_row(const Type *type, int threads, Layout *out);
 // Every thread holds everything.
 Layout layout_replicated(const Type *type, int threads);
-// The layout a lower-rank fragment needs so that iteration (thread, register) of `over` (a layout of `shape`) finds
-// there the element given by the dimensions listed in `dims` (each a dimension of shape, in order). False when the modes cross dimensions.
+// The layout a lower-rank fragment needs so that iteration (thread, register) of `over` (a layout of `shape`)
+// finds there the element given by the dimensions listed in `dims` (each a dimension of shape, in the order
+// of the lower-rank buffer). Thread digits of other dimensions become replication, register digits of them
+// disappear. A mode that runs through several dimensions is cut at their ends; false when it does not divide
+// there, or when modes carry.
 bool layout_project(const Layout *over, const Type *shape, const int *dims, int ndims, Layout *out);
 
 bool layout_equal(const Layout *a, const Layout *b);
@@ -53,16 +59,17 @@ int64_t layout_threads(const Layout *fragment);
 // The row-major element index held by (thread, register); may be >= the element count on a ragged tail.
 int64_t layout_element(const Layout *fragment, int64_t thread, int64_t reg);
 
-// Byte offset, from the buffer's start, of an element in a shared layout; index has type->rank entries. Includes the XOR,
-// which is exact when the buffer starts on a multiple of 8 * span bytes.
+// Byte offset, from the buffer's start, of an element in a shared layout; index has type->rank entries.
+// Includes the XOR, which is exact when the buffer starts on a multiple of 8 * span bytes.
 int64_t layout_shared_offset(const Layout *shared, const Type *type, const int64_t *index);
 // Bytes the buffer takes and the alignment of its start.
 int64_t layout_shared_bytes(const Layout *shared, const Type *type);
 int layout_shared_alignment(const Layout *shared);
 
-// "frag t(128:64, 2:32) r(32:1)", "shared 128B @4096", "tmem cols 0+256".
+// "frag t(128:64, 2:32) r(32:1)", "shared 128B +4096", "shared rows" (no swizzle, no offset yet), "tmem cols
+// 0+256", "tmem cols ?+256" (not placed yet).
 void layout_print(TextBuf *out, const Layout *layout);
-// Reads that form back; returns the end of what it read, or NULL.
+// Reads that form back from NUL-terminated text; returns the end of what it read, or NULL.
 const char *layout_parse(const char *text, Layout *out);
 
 #endif

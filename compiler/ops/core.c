@@ -1,0 +1,189 @@
+// The rows of core.def: control, values, memory and synchronisation. Arithmetic rows differ in nothing but
+// their name and group, so they are made from the list itself; every other op has its row written out.
+#include "ops/ops.h"
+
+#include <assert.h>
+
+#include "ops/ops_internal.h"
+
+static const char *const loop_kinds[] = {"serial", "unroll", "pipelined", NULL};
+
+#define NO_ROW(name)
+#define ROW_DECLARE NO_ROW
+#define ROW_LAUNCH NO_ROW
+#define ROW_VALUE NO_ROW
+#define ROW_CONTROL NO_ROW
+#define ROW_MEMORY NO_ROW
+#define ROW_SYNC NO_ROW
+#define ROW_UNARY(op)                                                                                        \
+  [OP_##op] = {.name = #op,                                                                                  \
+               .group = GROUP_UNARY,                                                                         \
+               .operands = {{.name = "operand"}},                                                            \
+               .noperands = 1,                                                                               \
+               .nresults = 1,                                                                                \
+               .pure = true},
+#define ROW_OF_TWO(op, of_group)                                                                             \
+  [OP_##op] = {.name = #op,                                                                                  \
+               .group = of_group,                                                                            \
+               .operands = {{.name = "lhs"}, {.name = "rhs"}},                                               \
+               .noperands = 2,                                                                               \
+               .nresults = 1,                                                                                \
+               .pure = true},
+#define ROW_BINARY(op) ROW_OF_TWO(op, GROUP_BINARY)
+#define ROW_COMPARE(op) ROW_OF_TWO(op, GROUP_COMPARE)
+
+static const OpDef arithmetic_ops[] = {
+#define CORE_OP(name, group) ROW_##group(name)
+#include "ops/core.def"
+#undef CORE_OP
+};
+
+static const OpDef core_ops[] = {
+    // launch block
+    [OP_tensor] = {.name = "tensor", .group = GROUP_DECLARE, .variadic = true, .nresults = 1, .named = true},
+    [OP_size] = {.name = "size", .group = GROUP_DECLARE, .nresults = 1, .named = true},
+    [OP_param] = {.name = "param", .group = GROUP_DECLARE, .nresults = 1, .named = true},
+    [OP_grid] = {.name = "grid", .group = GROUP_LAUNCH, .variadic = true},
+    [OP_check] = {.name = "check",
+                  .group = GROUP_LAUNCH,
+                  .operands = {{.name = "condition"}},
+                  .noperands = 1,
+                  .named = true},
+    // values
+    [OP_const] = {.name = "const",
+                  .group = GROUP_VALUE,
+                  .attrs = {{.name = "bits", .kind = ATTR_FLOAT_BITS}},
+                  .nresults = 1,
+                  .pure = true},
+    [OP_block_idx] =
+        {.name = "block_idx", .group = GROUP_VALUE, .attrs = {{.name = "dim"}}, .nresults = 1, .pure = true},
+    [OP_thread_idx] = {.name = "thread_idx", .group = GROUP_VALUE, .nresults = 1, .pure = true},
+    [OP_select] = {.name = "select",
+                   .group = GROUP_VALUE,
+                   .operands = {{.name = "condition"}, {.name = "yes"}, {.name = "no"}},
+                   .noperands = 3,
+                   .nresults = 1,
+                   .pure = true},
+    [OP_cast] = {.name = "cast",
+                 .group = GROUP_VALUE,
+                 .operands = {{.name = "operand"}},
+                 .noperands = 1,
+                 .nresults = 1,
+                 .pure = true},
+    // control
+    [OP_for] = {.name = "for",
+                .group = GROUP_CONTROL,
+                .operands = {{.name = "lo"}, {.name = "hi"}, {.name = "step"}},
+                .noperands = 3,
+                .attrs = {{.name = "kind", .kind = ATTR_ENUM, .names = loop_kinds}, {.name = "stages"}},
+                .nresults = 1,
+                .nbodies = 1},
+    [OP_parallel] =
+        {.name = "parallel", .group = GROUP_CONTROL, .variadic = true, .nresults = -1, .nbodies = 1},
+    [OP_if] = {.name = "if",
+               .group = GROUP_CONTROL,
+               .operands = {{.name = "condition"}},
+               .noperands = 1,
+               .nbodies = 2},
+    [OP_one_thread] = {.name = "one_thread", .group = GROUP_CONTROL, .nbodies = 1},
+    // memory
+    [OP_alloc] = {.name = "alloc",
+                  .group = GROUP_MEMORY,
+                  .operands = {{.name = "base", .optional = true}},
+                  .noperands = 1,
+                  .attrs = {{.name = "explicit_layout", .kind = ATTR_BOOL}},
+                  .nresults = 1,
+                  .named = true},
+    [OP_alloc_barrier] =
+        {.name = "alloc_barrier", .group = GROUP_MEMORY, .nresults = 1, .named = true, .listed = true},
+    [OP_view] = {.name = "view",
+                 .group = GROUP_MEMORY,
+                 .operands = {{.name = "buffer", .spaces = IN_MEMORY | IN_BARRIER}},
+                 .noperands = 1,
+                 .variadic = true,
+                 .attrs = {{.name = "drop", .kind = ATTR_MASK}},
+                 .nresults = 1,
+                 .pure = true},
+    [OP_load] = {.name = "load",
+                 .group = GROUP_MEMORY,
+                 .operands = {{.name = "buffer", .access = READS, .spaces = IN_MEMORY & ~IN_TMEM}},
+                 .noperands = 1,
+                 .variadic = true,
+                 .attrs = {{.name = "in_bounds", .kind = ATTR_BOOL}},
+                 .nresults = 1},
+    [OP_store] = {.name = "store",
+                  .group = GROUP_MEMORY,
+                  .operands = {{.name = "buffer", .access = WRITES, .spaces = IN_MEMORY & ~IN_TMEM},
+                               {.name = "value"}},
+                  .noperands = 2,
+                  .variadic = true,
+                  .attrs = {{.name = "in_bounds", .kind = ATTR_BOOL}}},
+    [OP_cell] = {.name = "cell",
+                 .group = GROUP_MEMORY,
+                 .operands = {{.name = "initial", .optional = true}},
+                 .noperands = 1,
+                 .nresults = 1,
+                 .named = true},
+    [OP_get] = {.name = "get",
+                .group = GROUP_MEMORY,
+                .operands = {{.name = "cell", .access = READS}},
+                .noperands = 1,
+                .nresults = 1},
+    [OP_set] = {.name = "set",
+                .group = GROUP_MEMORY,
+                .operands = {{.name = "cell", .access = WRITES}, {.name = "value"}},
+                .noperands = 2},
+    // synchronisation
+    [OP_wait] = {.name = "wait", .group = GROUP_SYNC, .operands = {{.name = "token"}}, .noperands = 1},
+    [OP_sync_threads] = {.name = "sync_threads", .group = GROUP_SYNC},
+    [OP_mbar_init] = {.name = "mbar_init",
+                      .group = GROUP_SYNC,
+                      .operands = {{.name = "barrier", .access = WRITES, .spaces = IN_BARRIER}},
+                      .noperands = 1},
+    [OP_fence_mbarrier_init] = {.name = "fence_mbarrier_init", .group = GROUP_SYNC},
+    [OP_mbar_arrive] = {.name = "mbar_arrive",
+                        .group = GROUP_SYNC,
+                        .operands = {{.name = "barrier", .access = READS | WRITES, .spaces = IN_BARRIER}},
+                        .noperands = 1},
+    [OP_mbar_expect_tx] = {.name = "mbar_expect_tx",
+                           .group = GROUP_SYNC,
+                           .operands = {{.name = "barrier", .access = READS | WRITES, .spaces = IN_BARRIER},
+                                        {.name = "bytes"}},
+                           .noperands = 2},
+    [OP_mbarrier_wait_parity] = {.name = "mbarrier_wait_parity",
+                                 .group = GROUP_SYNC,
+                                 .operands = {{.name = "barrier", .access = READS, .spaces = IN_BARRIER},
+                                              {.name = "parity"}},
+                                 .noperands = 2},
+    [OP_fence_proxy_async] = {.name = "fence_proxy_async", .group = GROUP_SYNC},
+    [OP_bulk_commit] = {.name = "bulk_commit", .group = GROUP_SYNC},
+    [OP_bulk_wait] = {.name = "bulk_wait",
+                      .group = GROUP_SYNC,
+                      .attrs = {{.name = "pending"}, {.name = "read", .kind = ATTR_BOOL}}},
+    [OP_tmem_alloc] = {.name = "tmem_alloc",
+                       .group = GROUP_SYNC,
+                       .operands = {{.name = "slot", .access = WRITES, .spaces = IN_SHARED}},
+                       .noperands = 1,
+                       .attrs = {{.name = "columns"}}},
+    [OP_tmem_dealloc] = {.name = "tmem_dealloc",
+                         .group = GROUP_SYNC,
+                         .operands = {{.name = "base"}},
+                         .noperands = 1,
+                         .attrs = {{.name = "columns"}}},
+    [OP_tcgen05_commit] = {.name = "tcgen05_commit",
+                           .group = GROUP_SYNC,
+                           .operands = {{.name = "barrier", .access = READS | WRITES, .spaces = IN_BARRIER}},
+                           .noperands = 1},
+    [OP_tcgen05_fence_before] = {.name = "tcgen05_fence_before", .group = GROUP_SYNC},
+    [OP_tcgen05_fence_after] = {.name = "tcgen05_fence_after", .group = GROUP_SYNC},
+};
+
+static bool is_arithmetic(OpKind kind) {
+  return (size_t)kind < sizeof arithmetic_ops / sizeof *arithmetic_ops && arithmetic_ops[kind].name;
+}
+
+const OpDef *op_core_def(OpKind kind) {
+  if (is_arithmetic(kind)) return &arithmetic_ops[kind];
+  assert((size_t)kind < sizeof core_ops / sizeof *core_ops && core_ops[kind].name);
+  return &core_ops[kind];
+}
