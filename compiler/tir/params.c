@@ -6,7 +6,8 @@ static void add(Arena *arena, TirParams *params, ParamKind kind, TirValue *value
   vec_push(arena, params, param);
 }
 
-static void add_declared(Arena *arena, TirParams *params, const TirKernel *kernel, OpKind declares, ParamKind kind) {
+static void add_declared(Arena *arena, TirParams *params, const TirKernel *kernel, OpKind declares,
+                         ParamKind kind) {
   for (TirOp *op = kernel->launch->first; op; op = op->next)
     if (op->kind == declares) add(arena, params, kind, op->results[0], 0);
 }

@@ -1,5 +1,5 @@
-// The parameters of a kernel's entry function, in their one order: code generation declares them so, launch information
-// lists them so (docs/launch-info.md).
+// The parameters of a kernel's entry function, in their one order: code generation declares them so, launch
+// information lists them so (docs/launch-info.md).
 #ifndef TILEC_TIR_PARAMS_H
 #define TILEC_TIR_PARAMS_H
 

@@ -1,13 +1,15 @@
 // Tile IR: structured, typed, textual. docs/tile-ir.md is its reference.
 //
-// A module holds kernels. A kernel has a launch block (what the runtime evaluates: tensors, sizes, grid, checks) and a body.
-// Loops, branches and one-thread regions are ops with bodies; there are no block arguments: a loop's induction variables are
-// its results, visible in its body; mutable state is a cell. Everything lives in the module's arena.
+// A module holds kernels. A kernel has a launch block (what the runtime evaluates: tensors, sizes, grid,
+// checks) and a body. Loops, branches and one-thread regions are ops with bodies; there are no block
+// arguments: a loop's induction variables are its results, visible in its body; mutable state is a cell.
+// Everything lives in the module's arena.
 #ifndef TILEC_TIR_TIR_H
 #define TILEC_TIR_TIR_H
 
 #include "base/arena.h"
 #include "base/intern.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "ops/ops.h"
 #include "types/layout.h"
@@ -19,11 +21,11 @@ typedef struct TirKernel TirKernel;
 
 typedef struct TirValue {
   Type type;
-  TirOp *op;      // the op that defines it
-  int index;      // which of the op's results
-  int id;         // number in the text form, unique in the kernel
-  Name name;      // the user's name, a hint for printing; may be NULL
-  Layout *layout; // of alloc results, once decided; NULL before. A view has its root's (tir_layout)
+  TirOp *op;       // the op that defines it
+  int index;       // which of the op's results
+  int id;          // number in the text form, unique in the kernel
+  Name name;       // the user's name, a hint for printing; may be NULL
+  Layout *layout;  // of alloc results, once decided; NULL before. A view has its root's (tir_layout)
 } TirValue;
 
 struct TirOp {
@@ -32,17 +34,17 @@ struct TirOp {
   TirOp *prev, *next;
   TirBlock *parent;
   int nargs, nresults, nbodies, nlist;
-  TirValue **args;     // number, order and roles: op_def(kind); NULL for an absent optional operand
+  TirValue **args;  // number, order and roles: op_def(kind); NULL for an absent optional operand
   TirValue **results;
-  TirBlock **bodies;   // if: then, else; loop: one
+  TirBlock **bodies;  // if: then, else; loop: one
   int64_t attrs[OP_MAX_ATTRS];
-  int64_t *list;       // alloc_barrier: counts
-  Name name;           // tensor, size, param, alloc, cell: the user's name; check: the message
+  int64_t *list;  // alloc_barrier: counts
+  Name name;      // tensor, size, param, alloc, cell: the user's name; check: the message
 };
 
 struct TirBlock {
   TirOp *first, *last;
-  TirOp *owner;       // the op whose body this is; NULL for a kernel's two blocks
+  TirOp *owner;  // the op whose body this is; NULL for a kernel's two blocks
   TirKernel *kernel;
 };
 
@@ -58,7 +60,7 @@ typedef struct {
 typedef struct {
   TirValue *tensor;
   bool store;  // also: bytes of a row are a multiple of 16
-} TirGuard;   // base and strides are multiples of 16 bytes, all sizes at least 1
+} TirGuard;    // base and strides are multiples of 16 bytes, all sizes at least 1
 
 typedef enum { VARIANT_ONLY, VARIANT_TMA, VARIANT_GENERAL } Variant;
 
@@ -74,6 +76,7 @@ struct TirKernel {
   int tmem_columns;      // allocated, after the tmem pass
   unsigned facts;        // TirFacts that hold
   int next_id;
+  Map *launch_ops;  // the builder's: hash of a pure launch op -> a chain of such ops
 };
 
 typedef struct {
@@ -99,7 +102,8 @@ TirKernel *tir_kernel_new(TirModule *module, Name name, Span span);
 TirKernel *tir_kernel_clone(TirModule *module, const TirKernel *kernel);
 TirBlock *tir_block_new(TirModule *module, TirKernel *kernel, TirOp *owner);
 
-// A detached op with its attributes at their defaults and room for args, results and bodies (bodies are created empty).
+// A detached op with its attributes at their defaults and room for args, results and bodies (bodies are
+// created empty).
 TirOp *tir_op_new(TirModule *module, TirKernel *kernel, OpKind kind, Span span, int nargs, int nresults);
 void tir_append(TirBlock *block, TirOp *op);
 void tir_insert_before(TirOp *at, TirOp *op);
@@ -113,13 +117,16 @@ void tir_replace_uses(TirKernel *kernel, const TirValue *old, TirValue *value);
 typedef bool (*TirVisitor)(void *context, TirOp *op);
 bool tir_walk(TirBlock *block, TirVisitor visitor, void *context);
 
-// The alloc, tensor or alloc_barrier behind a chain of views: two buffers may alias only if their roots are equal.
+// The alloc, tensor or alloc_barrier behind a chain of views: two buffers may alias only if their roots are
+// equal.
 TirValue *tir_root(TirValue *buffer);
 Layout *tir_layout(const TirValue *buffer);
 bool tir_const_int(const TirValue *value, int64_t *out);
 bool tir_const_float(const TirValue *value, double *out);
-bool tir_in_launch(const TirValue *value);  // defined in the launch block: same for all threads, known to the runtime
-// Whether the value may differ between threads of a CTA (depends on thread_idx, a load, or a cell set from such).
+bool tir_in_launch(
+    const TirValue *value);  // defined in the launch block: same for all threads, known to the runtime
+// Whether the value may differ between threads of a CTA (depends on thread_idx, a load, or a cell set from
+// such).
 bool tir_thread_dependent(const TirValue *value);
 bool tir_inside(const TirOp *op, const TirOp *ancestor);
 TirOp *tir_parent(const TirOp *op);  // the op whose body holds it, or NULL

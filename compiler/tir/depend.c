@@ -1,0 +1,85 @@
+// Whether a value may differ between the threads of a CTA: a search backwards from the value for anything
+// that does. Through a cell the search goes on at everything that is ever set in it, and at the conditions
+// and loop bounds that decide whether it is set; through a load at its indices and, since threads that come
+// at different times may see different memory, at the control around it.
+#include <stdlib.h>
+
+#include "tir/tir.h"
+
+typedef struct {
+  bool *seen;        // by value id
+  TirValue **stack;  // each value is pushed at most once
+  int depth, count;
+  bool found;
+} Search;
+
+static void push(Search *search, TirValue *value) {
+  if (!value || value->id < 0 || value->id >= search->count || search->seen[value->id]) return;
+  search->seen[value->id] = true;
+  search->stack[search->depth++] = value;
+}
+
+static void push_args(Search *search, const TirOp *op) {
+  for (int i = 0; i < op->nargs; i++) push(search, op->args[i]);
+}
+
+// What decides whether and how often `op` runs, up to the control around `within` (NULL: up to the kernel).
+static void push_control(Search *search, const TirOp *op) {
+  for (const TirOp *at = tir_parent(op); at; at = tir_parent(at)) {
+    if (at->kind == OP_parallel || at->kind == OP_one_thread)
+      search->found = true;
+    else
+      push_args(search, at);
+  }
+}
+
+typedef struct {
+  Search *search;
+  const TirValue *cell;
+} CellSearch;
+
+static bool visit_set(void *context, TirOp *op) {
+  CellSearch *of = context;
+  if (op->kind != OP_set || op->args[0] != of->cell) return true;
+  push(of->search, op->args[1]);
+  push_control(of->search, op);
+  return !of->search->found;
+}
+
+static void search_cell(Search *search, const TirValue *cell) {
+  CellSearch of = {search, cell};
+  if (cell->op->nargs) push(search, cell->op->args[0]);
+  tir_walk(cell->op->parent->kernel->body, visit_set, &of);
+}
+
+static void search_load(Search *search, const TirOp *op) {
+  if (op->args[0]->type.space == SPACE_FRAGMENT) search->found = true;
+  push_args(search, op);
+  push_control(search, op);
+}
+
+static void search_value(Search *search, const TirValue *value) {
+  const TirOp *op = value->op;
+  if (op->kind == OP_thread_idx || op->kind == OP_parallel)
+    search->found = true;
+  else if (op->kind == OP_get)
+    search_cell(search, op->args[0]);
+  else if (op->kind == OP_load)
+    search_load(search, op);
+  else if (op->kind != OP_cell)
+    push_args(search, op);
+}
+
+bool tir_thread_dependent(const TirValue *value) {
+  if (!value->op->parent) return true;
+  int count = value->op->parent->kernel->next_id;
+  Search search = {.count = count};
+  search.seen = calloc((size_t)count + 1, sizeof *search.seen);
+  search.stack = calloc((size_t)count + 1, sizeof *search.stack);
+  search.found = !search.seen || !search.stack;  // without memory: the safe answer
+  if (!search.found) push(&search, (TirValue *)value);
+  while (search.depth > 0 && !search.found) search_value(&search, search.stack[--search.depth]);
+  free(search.seen);
+  free(search.stack);
+  return search.found;
+}
