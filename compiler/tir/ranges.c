@@ -1,0 +1,203 @@
+// Interval and divisibility analysis by looking back through pure ops. A value is summarised by bounds and a divisor;
+// each op combines the summaries of its operands. The depth is bounded because ops form a graph, not a tree.
+#include "tir/ranges.h"
+
+enum { MAX_DEPTH = 10 };
+
+static const TirRange unknown = {INT64_MIN, INT64_MAX, 1};
+
+static TirRange range_of(const TirValue *value, int depth);
+
+int64_t tir_gcd(int64_t a, int64_t b) {
+  if (a == INT64_MIN || b == INT64_MIN) return 1;
+  if (a < 0) a = -a;
+  if (b < 0) b = -b;
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static bool bounded(TirRange r) { return r.lo != INT64_MIN && r.hi != INT64_MAX; }
+
+static TirRange constant(int64_t value) {
+  return (TirRange){value, value, tir_gcd(value, 0)};
+}
+
+// An end of an interval that is unknown stays unknown; so does one that overflows.
+static int64_t add_end(int64_t a, int64_t b, int64_t none) {
+  int64_t sum;
+  return a == none || b == none || __builtin_add_overflow(a, b, &sum) ? none : sum;
+}
+
+static int64_t mirror_end(int64_t end) {
+  if (end == INT64_MIN) return INT64_MAX;
+  return end == INT64_MAX ? INT64_MIN : -end;
+}
+
+static TirRange negate(TirRange a) {
+  return (TirRange){mirror_end(a.hi), mirror_end(a.lo), a.multiple};
+}
+
+TirRange tir_range_add(TirRange a, TirRange b) {
+  return (TirRange){add_end(a.lo, b.lo, INT64_MIN), add_end(a.hi, b.hi, INT64_MAX),
+                    tir_gcd(a.multiple, b.multiple)};
+}
+
+static TirRange multiply(TirRange a, TirRange b) {
+  TirRange r = unknown;
+  if (__builtin_mul_overflow(a.multiple, b.multiple, &r.multiple)) r.multiple = 1;
+  if (!bounded(a) || !bounded(b)) {
+    if (a.lo >= 0 && b.lo >= 0) r.lo = 0;
+    return r;
+  }
+  int64_t corner[4];
+  if (__builtin_mul_overflow(a.lo, b.lo, &corner[0]) || __builtin_mul_overflow(a.lo, b.hi, &corner[1]) ||
+      __builtin_mul_overflow(a.hi, b.lo, &corner[2]) || __builtin_mul_overflow(a.hi, b.hi, &corner[3]))
+    return r;
+  r.lo = r.hi = corner[0];
+  for (int i = 1; i < 4; i++) {
+    if (corner[i] < r.lo) r.lo = corner[i];
+    if (corner[i] > r.hi) r.hi = corner[i];
+  }
+  return r;
+}
+
+static TirRange join(TirRange a, TirRange b) {
+  return (TirRange){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, tir_gcd(a.multiple, b.multiple)};
+}
+
+static TirRange smaller(TirRange a, TirRange b) {
+  return (TirRange){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi, tir_gcd(a.multiple, b.multiple)};
+}
+
+static int64_t floor_div(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+// Division by a positive constant, rounding down; rounding up is rounding down after adding divisor - 1.
+static TirRange divide(TirRange a, int64_t divisor, bool exact_only) {
+  TirRange r = unknown;
+  if (divisor <= 0) return r;
+  bool exact = a.multiple % divisor == 0;
+  if (exact) r.multiple = a.multiple / divisor;
+  if (!exact && exact_only) return r;
+  if (a.lo != INT64_MIN) r.lo = floor_div(a.lo, divisor);
+  if (a.hi != INT64_MAX) r.hi = floor_div(a.hi, divisor);
+  return r;
+}
+
+static TirRange modulo(TirRange a, int64_t divisor) {
+  if (divisor <= 0) return unknown;
+  if (a.multiple % divisor == 0) return constant(0);
+  if (a.lo >= 0 && a.hi < divisor) return a;
+  return (TirRange){0, divisor - 1, tir_gcd(a.multiple, divisor)};
+}
+
+static const TirOp *find_grid(const TirOp *op) {
+  const TirOp *at = op;
+  while (at->parent->owner) at = at->parent->owner;
+  for (const TirOp *o = at->parent->kernel->launch->first; o; o = o->next)
+    if (o->kind == OP_grid) return o;
+  return NULL;
+}
+
+static TirRange block_index(const TirOp *op, int depth) {
+  TirRange r = {0, INT32_MAX, 1};
+  const TirOp *grid = op->parent ? find_grid(op) : NULL;
+  int dim = (int)op->attrs[INDEX_dim];
+  if (!grid || dim >= grid->nargs) return r;
+  TirRange extent = range_of(grid->args[dim], depth);
+  if (extent.hi != INT64_MAX) r.hi = extent.hi - 1;
+  return r;
+}
+
+static TirRange loop_variable(const TirOp *op, int depth) {
+  TirRange lo = range_of(op->args[0], depth), hi = range_of(op->args[1], depth);
+  TirRange step = range_of(op->args[2], depth);
+  TirRange r = unknown;
+  r.multiple = tir_gcd(lo.multiple, step.multiple);
+  if (step.lo > 0) {
+    r.lo = lo.lo;
+    if (hi.hi != INT64_MAX) r.hi = hi.hi - 1;
+    if (r.hi != INT64_MAX && r.lo != INT64_MIN && lo.lo == lo.hi && step.lo == step.hi && r.hi >= r.lo)
+      r.hi = r.lo + (r.hi - r.lo) / step.lo * step.lo;
+  } else if (step.hi < 0) {
+    r.hi = lo.hi;
+    if (hi.lo != INT64_MIN) r.lo = hi.lo + 1;
+  }
+  return r;
+}
+
+static TirRange parallel_variable(const TirValue *value, int depth) {
+  TirRange extent = range_of(value->op->args[value->index], depth);
+  return (TirRange){0, extent.hi == INT64_MAX ? INT64_MAX : extent.hi - 1, 1};
+}
+
+static TirRange thread_index(const TirOp *op) {
+  const TirOp *at = op;
+  while (at->parent && at->parent->owner) at = at->parent->owner;
+  int threads = at->parent ? at->parent->kernel->threads : 0;
+  return (TirRange){0, threads > 0 ? threads - 1 : 1023, 1};
+}
+
+static TirRange binary(const TirOp *op, int depth) {
+  TirRange a = range_of(op->args[0], depth), b = range_of(op->args[1], depth);
+  bool known = b.lo == b.hi;
+  if (op->kind == OP_add) return tir_range_add(a, b);
+  if (op->kind == OP_sub) return tir_range_add(a, negate(b));
+  if (op->kind == OP_mul) return multiply(a, b);
+  if (op->kind == OP_min) return smaller(a, b);
+  if (op->kind == OP_max) return negate(smaller(negate(a), negate(b)));
+  if (op->kind == OP_shl && known && b.lo >= 0 && b.lo < 31) return multiply(a, constant(INT64_C(1) << b.lo));
+  if (!known) return unknown;
+  if (op->kind == OP_floordiv) return divide(a, b.lo, false);
+  if (op->kind == OP_floormod) return modulo(a, b.lo);
+  if (op->kind == OP_ceildiv && b.lo > 0)
+    return a.multiple % b.lo == 0 ? divide(a, b.lo, true) : divide(tir_range_add(a, constant(b.lo - 1)), b.lo, false);
+  if (a.lo >= 0 && op->kind == OP_truncdiv) return divide(a, b.lo, false);
+  if (a.lo >= 0 && op->kind == OP_truncmod) return modulo(a, b.lo);
+  return unknown;
+}
+
+static TirRange compute(const TirValue *value, int depth) {
+  const TirOp *op = value->op;
+  int64_t number;
+  if (tir_const_int(value, &number)) return constant(number);
+  if (depth == 0 || !op) return unknown;
+  if (op_def(op->kind)->group == GROUP_BINARY) return binary(op, depth - 1);
+  if (op->kind == OP_neg) return negate(range_of(op->args[0], depth - 1));
+  if (op->kind == OP_select) return join(range_of(op->args[1], depth - 1), range_of(op->args[2], depth - 1));
+  if (op->kind == OP_size) return (TirRange){0, INT32_MAX, 1};
+  if (op->kind == OP_block_idx) return block_index(op, depth - 1);
+  if (op->kind == OP_thread_idx) return thread_index(op);
+  if (op->kind == OP_for) return loop_variable(op, depth - 1);
+  if (op->kind == OP_parallel) return parallel_variable(value, depth - 1);
+  if (op->kind == OP_cast && dtype_is_int(op->args[0]->type.dtype)) return range_of(op->args[0], depth - 1);
+  return unknown;
+}
+
+// Signed arithmetic does not wrap in a correct program (sizes are below 2^31), so a bound outside the type is cut to it.
+// Unsigned arithmetic may wrap: then only the powers of two of the divisor survive.
+static TirRange range_of(const TirValue *value, int depth) {
+  if (value->type.kind != TYPE_SCALAR || !dtype_is_int(value->type.dtype)) return unknown;
+  TirRange r = compute(value, depth);
+  int bits = dtype_bits(value->type.dtype);
+  if (bits >= 64) return dtype_class(value->type.dtype) == DTYPE_CLASS_SIGNED ? r : unknown;
+  if (dtype_class(value->type.dtype) == DTYPE_CLASS_UNSIGNED) {
+    int64_t most = (INT64_C(1) << bits) - 1;
+    if (r.lo >= 0 && r.hi <= most) return r;
+    return (TirRange){0, most, r.multiple & -r.multiple};
+  }
+  int64_t most = (INT64_C(1) << (bits - 1)) - 1;
+  if (r.lo < -most - 1) r.lo = -most - 1;
+  if (r.hi > most) r.hi = most;
+  return r;
+}
+
+TirRange tir_known_range(const TirValue *value) { return range_of(value, MAX_DEPTH); }
+
+int64_t tir_known_multiple(const TirValue *value) { return range_of(value, MAX_DEPTH).multiple; }
