@@ -33,7 +33,9 @@ struct Target {
   RuleFn rules[OP_COUNT];  // NULL: the target lacks the op
 };
 
-const Target *target_find(const char *name);  // NULL: unknown
+const Target *target_find(const char *name);  // NULL: not supported; target_known tells why
+// Whether a GPU of that name exists that this compiler has no table for ("sm_90a"): its message differs from a typo's.
+bool target_known(const char *name);
 int target_count(void);
 const Target *target_at(int index);
 const MmaShape *target_find_mma(const Target *target, DType a, DType b, DType c);  // NULL: no such triple

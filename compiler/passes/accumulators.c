@@ -1,0 +1,166 @@
+// Accumulators in TMEM. The language lets a gemm accumulate into a fragment; tensor cores of a target with TMEM cannot. So the
+// fragment becomes a TMEM buffer, and each Parallel loop that touches its elements works on a temporary fragment:
+//
+//   copy %C, %t          # unless the loop writes all of it without reading
+//   parallel … { … %t … }
+//   copy %t, %C          # if the loop writes it
+//
+// The temporary is fresh for each loop, so that the fragments pass can cut loop and copies into column pieces.
+#include "passes/accumulators.h"
+
+#include "passes/tile.h"
+#include "target/rules.h"
+
+static TirValue *new_fragment(PassCx *cx, TirBuilder *b, const TirValue *like, DType dtype) {
+  Type type = type_buffer(dtype, SPACE_FRAGMENT, like->type.rank, like->type.shape);
+  return tir_alloc(b, intern(cx->module->names, text_printf(cx->scratch, "%s_part", tile_name(like))), type);
+}
+
+static bool accumulates(const TirOp *op, int i) {
+  return tile_is(op) && tile_access(op, i) == ACCUMULATES && op_def(op->kind)->operands[i].spaces & 1u << SPACE_TMEM;
+}
+
+static void move_to_tmem(TirOpList ops, TirValue *root) {
+  root->type.space = SPACE_TMEM;
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    if (op->kind == OP_view && tir_root(op->results[0]) == root) op->results[0]->type.space = SPACE_TMEM;
+  }
+}
+
+static bool element_access(const TirOp *op) { return op->kind == OP_load || op->kind == OP_store; }
+
+static bool report_element(PassCx *cx, const TirOp *op, const TirOp *gemm) {
+  diag_error(cx->ds, DIAG_accumulator_access, op->span,
+             "%s is an accumulator and lives in TMEM: its elements can be used only in a Parallel loop over them",
+             tile_name(op->args[0]));
+  diag_note(cx->ds, gemm->span, "it is accumulated here");
+  return false;
+}
+
+static void use_instead(TirOpList body, const TirValue *buffer, TirValue *fragment) {
+  for (int i = 0; i < body.len; i++)
+    if (element_access(body.data[i]) && body.data[i]->args[0] == buffer) body.data[i]->args[0] = fragment;
+}
+
+// Whether one unconditional store of the loop covers the buffer: its indices are the loop's variables over the whole shape.
+static bool covers(const TirOp *parallel, const TirOp *store, const TirValue *buffer) {
+  int rank = buffer->type.rank;
+  if (store->parent != parallel->bodies[0] || parallel->nresults != rank || store->nargs != rank + 2) return false;
+  for (int d = 0; d < rank; d++) {
+    int64_t extent;
+    if (store->args[2 + d] != parallel->results[d]) return false;
+    if (!tir_const_int(parallel->args[d], &extent) || extent != buffer->type.shape[d]) return false;
+  }
+  return true;
+}
+
+typedef struct {
+  bool reads, writes, covered;
+} Use;
+
+static Use use_in(const TirOp *parallel, TirOpList body, const TirValue *buffer) {
+  Use use = {0};
+  for (int i = 0; i < body.len; i++) {
+    const TirOp *op = body.data[i];
+    if (!element_access(op) || op->args[0] != buffer) continue;
+    if (op->kind == OP_load) use.reads = true;
+    if (op->kind == OP_store) use.writes = true;
+    if (op->kind == OP_store && !use.reads && covers(parallel, op, buffer)) use.covered = true;
+  }
+  return use;
+}
+
+// One loop's accesses to one buffer value (the accumulator or a view of it).
+static void give_fragment(PassCx *cx, TirOp *parallel, TirOpList body, TirValue *buffer) {
+  Use use = use_in(parallel, body, buffer);
+  TirBuilder before = tir_builder_before(cx->module, parallel);
+  TirValue *fragment = new_fragment(cx, &before, buffer, buffer->type.dtype);
+  if (!use.covered) rule_make_copy(&before, buffer, fragment);
+  use_instead(body, buffer, fragment);
+  if (!use.writes) return;
+  TirBuilder after = tir_builder_after(cx->module, parallel);
+  rule_make_copy(&after, fragment, buffer);
+}
+
+// Two slices of one accumulator in a loop that writes it might overlap: their copies would not see each other.
+static bool report_two_slices(PassCx *cx, const TirOp *first, const TirOp *second) {
+  diag_error(cx->ds, DIAG_accumulator_access, second->span,
+             "this loop uses two slices of %s, an accumulator in TMEM, and writes one: use one slice a loop",
+             tile_name(second->args[0]));
+  diag_note(cx->ds, first->span, "the other slice is used here");
+  return false;
+}
+
+static bool rewrite_loop(PassCx *cx, TirOp *parallel, TirValue *root, const TirOp *gemm) {
+  TirOpList body = tile_collect(cx->scratch, parallel->bodies[0]);
+  const TirOp *first = NULL;
+  bool writes = false;
+  for (int i = 0; i < body.len; i++)
+    if (body.data[i]->kind == OP_store && tir_root(body.data[i]->args[0]) == root) writes = true;
+  for (int i = 0; i < body.len; i++) {
+    TirOp *op = body.data[i];
+    if (!element_access(op) || tir_root(op->args[0]) != root) continue;
+    if (tir_inside(op->args[0]->op, parallel)) return report_element(cx, op, gemm);
+    if (first && writes) return report_two_slices(cx, first, op);
+    first = op;
+    give_fragment(cx, parallel, body, op->args[0]);
+  }
+  return true;
+}
+
+static bool rewrite_elements(PassCx *cx, TirOpList ops, TirValue *root, const TirOp *gemm) {
+  bool ok = true;
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    if (!element_access(op) || tir_root(op->args[0]) != root) continue;
+    TirOp *parallel = tile_outermost(op, OP_parallel);
+    ok = (parallel ? rewrite_loop(cx, parallel, root, gemm) : report_element(cx, op, gemm)) && ok;
+    if (!ok) break;
+  }
+  return ok;
+}
+
+bool place_accumulators(PassCx *cx, TirKernel *kernel) {
+  if (cx->target->tmem_columns == 0) return true;
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  bool ok = true;
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    for (int a = 0; a < op->nargs; a++) {
+      if (!accumulates(op, a)) continue;
+      TirValue *root = tir_root(op->args[a]);
+      if (root->type.space != SPACE_FRAGMENT) continue;
+      move_to_tmem(ops, root);
+      ok = rewrite_elements(cx, ops, root, op) && ok;
+    }
+  }
+  return ok;
+}
+
+static bool needs_fragment(const TirValue *tmem, const TirValue *other) {
+  return tmem->type.space == SPACE_TMEM &&
+         (other->type.space != SPACE_FRAGMENT || other->type.dtype != tmem->type.dtype);
+}
+
+static TirValue *through_fragment(PassCx *cx, TirBuilder *b, TirValue *from, const TirValue *like) {
+  TirValue *fragment = new_fragment(cx, b, like, like->type.dtype);
+  rule_make_copy(b, from, fragment);
+  return fragment;
+}
+
+void split_tmem_moves(PassCx *cx, TirKernel *kernel) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    TirValue *src, *dst;
+    if (!tile_move(op, &src, &dst)) continue;
+    TirBuilder b = tir_builder_before(cx->module, op);
+    TirValue *from = src;
+    if (needs_fragment(src, dst)) from = through_fragment(cx, &b, from, src);
+    if (needs_fragment(dst, from)) from = through_fragment(cx, &b, from, dst);
+    if (from == src) continue;
+    rule_make_copy(&b, from, dst);
+    tir_remove(op);
+  }
+}

@@ -1,0 +1,120 @@
+// The pass table in the order of execution, and its runner. A pass sees one kernel; a kernel that a pass reported something
+// about leaves the module, so that the other kernels are still checked. A pass may append kernels (variants): they are reached
+// by the same pass, later in the same round.
+#include "passes/pipeline.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "tir/text.h"
+
+static const Pass pipeline[] = {
+    // name           function            needs            gives
+    {"select", pass_select, TIR_TYPED, TIR_SELECTED},
+    {"memory-layout", pass_memory_layout, TIR_SELECTED, TIR_LAID_OUT},
+    {"fragments", pass_fragments, TIR_LAID_OUT, TIR_FRAGMENTS},
+    {"tmem", pass_tmem, TIR_FRAGMENTS, TIR_TMEM_PLACED},
+    {"barriers", pass_barriers, TIR_TMEM_PLACED, TIR_SYNCED},
+    {"smem", pass_smem, TIR_SYNCED, TIR_SMEM_PLACED},
+};
+
+enum { PASS_COUNT = sizeof pipeline / sizeof *pipeline };
+
+int pipeline_count(void) { return PASS_COUNT; }
+
+const Pass *pipeline_at(int index) { return &pipeline[index]; }
+
+const Pass *pipeline_find(const char *name) {
+  for (int i = 0; i < PASS_COUNT; i++)
+    if (!strcmp(pipeline[i].name, name)) return &pipeline[i];
+  return NULL;
+}
+
+static bool has_facts(const Pass *pass, const TirKernel *kernel, Diags *ds) {
+  if ((kernel->facts & pass->needs) == pass->needs && !(kernel->facts & pass->gives)) return true;
+  const char *why = kernel->facts & pass->gives ? "has run already" : "needs the passes before it";
+  diag_error(ds, DIAG_pass_order, kernel->span, "pass %s %s on kernel %s", pass->name, why, kernel->name);
+  return false;
+}
+
+static void drop_kernel(TirModule *module, int index) {
+  for (int i = index; i + 1 < module->kernels.len; i++) module->kernels.data[i] = module->kernels.data[i + 1];
+  module->kernels.len--;
+}
+
+static bool run_pass(PassCx *cx, const Pass *pass) {
+  bool ok = true;
+  for (int i = 0; i < cx->module->kernels.len;) {
+    TirKernel *kernel = cx->module->kernels.data[i];
+    ArenaMark mark = arena_mark(cx->scratch);
+    bool done = has_facts(pass, kernel, cx->ds) && pass->run(cx, kernel);
+    arena_reset(cx->scratch, mark);
+    if (done) {
+      kernel->facts |= pass->gives;
+      i++;
+    } else {
+      drop_kernel(cx->module, i);
+      ok = false;
+    }
+  }
+  return ok;
+}
+
+static void print_module(const PassCx *cx, const PipelineOptions *options, const Pass *pass) {
+  if (!options->print_after || !options->print_to) return;
+  if (strcmp(options->print_after, "all") && strcmp(options->print_after, pass->name)) return;
+  ArenaMark mark = arena_mark(cx->scratch);
+  TextBuf text = {.arena = cx->scratch};
+  tir_print(&text, cx->module);
+  fprintf(options->print_to, "# after %s\n%s", pass->name, text.data ? text.data : "");
+  arena_reset(cx->scratch, mark);
+}
+
+static bool run_step(PassCx *cx, const PipelineOptions *options, const Pass *pass) {
+  bool ok = run_pass(cx, pass);
+  if (!tir_verify(cx->module, cx->ds)) return false;
+  print_module(cx, options, pass);
+  return ok;
+}
+
+// Every pass of -O0 is needed for correct code, so there is none that `disabled` could leave out.
+static bool check_disabled(const PipelineOptions *options, Diags *ds) {
+  for (int i = 0; i < options->ndisabled; i++) {
+    const char *name = options->disabled[i];
+    const char *why = pipeline_find(name) ? "is not optional" : "does not exist";
+    diag_error(ds, DIAG_pass_order, (Span){0, 0}, "pass %s %s", name, why);
+  }
+  return options->ndisabled == 0;
+}
+
+static bool run_only(PassCx *cx, const PipelineOptions *options) {
+  bool ok = true;
+  for (int i = 0; i < options->nonly; i++) {
+    const Pass *pass = pipeline_find(options->only[i]);
+    if (!pass) {
+      diag_error(cx->ds, DIAG_pass_order, (Span){0, 0}, "pass %s does not exist", options->only[i]);
+      return false;
+    }
+    ok = run_step(cx, options, pass) && ok;
+  }
+  return ok;
+}
+
+static bool run_all(PassCx *cx, const PipelineOptions *options) {
+  bool ok = true;
+  for (int i = 0; i < PASS_COUNT; i++) {
+    ok = run_step(cx, options, &pipeline[i]) && ok;
+    if (options->stop_after && !strcmp(options->stop_after, pipeline[i].name)) break;
+  }
+  return ok;
+}
+
+bool run_pipeline(TirModule *module, const Target *target, const PipelineOptions *options, Diags *ds) {
+  if (!check_disabled(options, ds)) return false;
+  Arena *scratch = arena_new();
+  if (!scratch) return false;
+  PassCx cx = {module, target, scratch, ds};
+  bool ok = tir_verify(module, ds) && (options->only ? run_only(&cx, options) : run_all(&cx, options));
+  arena_free(scratch);
+  return ok;
+}

@@ -1,0 +1,96 @@
+// Needs    TIR_TYPED.
+// Does     Moves accumulators into TMEM (accumulators.c), then asks the target's rule for the path of every tile op. Where TMA
+//          is legal only if the launch's addresses are aligned, the kernel is kept twice: with TMA, and with threads only.
+// Leaves   TIR_SELECTED: a path on every tile op; asynchronous ones yield a token that a `wait` right behind them consumes.
+// Reports  Ops the target lacks or cannot do with these types and extents.
+#include "passes/hazards.h"
+#include "passes/tile.h"
+#include "passes/accumulators.h"
+#include "target/rules.h"
+
+static bool choose_path(PassCx *cx, TirOp *op, bool tma) {
+  RuleFn rule = cx->target->rules[op->kind];
+  if (rule) return rule(cx->target, op, tma, cx->ds);
+  diag_error(cx->ds, DIAG_no_rule, op->span, "%s has no %s", cx->target->name, op_def(op->kind)->name);
+  return false;
+}
+
+static bool choose_paths(PassCx *cx, TirKernel *kernel, bool tma) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  bool ok = true;
+  for (int i = 0; i < ops.len; i++)
+    if (tile_is(ops.data[i])) ok = choose_path(cx, ops.data[i], tma) && ok;
+  return ok;
+}
+
+// The op again, with a token; a result cannot be added to an op in place.
+static void add_wait(PassCx *cx, TirOp *op) {
+  TirBuilder b = tir_builder_before(cx->module, op);
+  Type token = type_token();
+  TirOp *asynchronous = tir_op(&b, op->kind, op->nargs, op->args, 1, &token);
+  for (int i = 0; i < OP_MAX_ATTRS; i++) asynchronous->attrs[i] = op->attrs[i];
+  asynchronous->name = op->name;
+  tir_op(&b, OP_wait, 1, asynchronous->results, 0, NULL);
+  tir_remove(op);
+}
+
+static void add_waits(PassCx *cx, TirKernel *kernel) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    if (tile_is(op) && path_is_async(op_path(op)) && !tile_attr(op, "explicit", 0)) add_wait(cx, op);
+  }
+}
+
+static void add_guard(PassCx *cx, TirKernel *kernel, TirValue *tensor, bool store) {
+  for (int i = 0; i < kernel->guards.len; i++) {
+    TirGuard *guard = &kernel->guards.data[i];
+    if (guard->tensor != tensor) continue;
+    guard->store = guard->store || store;
+    return;
+  }
+  vec_push(cx->module->arena, &kernel->guards, ((TirGuard){tensor, store}));
+}
+
+// Guards for every TMA copy; true when a tensor with sizes known only at launch has one.
+static bool add_guards(PassCx *cx, TirKernel *kernel) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  bool launch_decides = false;
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    Path path = op_path(op);
+    TirValue *src, *dst;
+    if ((path != PATH_TMA_LOAD && path != PATH_TMA_STORE) || !tile_move(op, &src, &dst)) continue;
+    TirValue *tensor = tir_root(path == PATH_TMA_LOAD ? src : dst);
+    add_guard(cx, kernel, tensor, path == PATH_TMA_STORE);
+    launch_decides = launch_decides || !type_is_static(&tensor->type);
+  }
+  return launch_decides;
+}
+
+static bool lower(PassCx *cx, TirKernel *kernel, bool tma) {
+  bool ok = place_accumulators(cx, kernel);
+  if (!ok) return false;
+  split_tmem_moves(cx, kernel);
+  if (!choose_paths(cx, kernel, tma)) return false;
+  add_waits(cx, kernel);
+  return true;
+}
+
+// The copy of the kernel is made before anything is changed, and dropped when it turns out not to be needed; the pipeline then
+// brings it through this pass like any other kernel.
+bool pass_select(PassCx *cx, TirKernel *kernel) {
+  if (kernel->variant == VARIANT_GENERAL) return lower(cx, kernel, false);
+  int before = cx->module->kernels.len;
+  TirKernel *general = kernel->variant == VARIANT_ONLY ? tir_kernel_clone(cx->module, kernel) : NULL;
+  bool ok = lower(cx, kernel, true);
+  bool launch_decides = ok && add_guards(cx, kernel);
+  if (!general) return ok;
+  if (launch_decides) {
+    kernel->variant = VARIANT_TMA;
+    general->variant = VARIANT_GENERAL;
+  } else {
+    cx->module->kernels.len = before;
+  }
+  return ok;
+}

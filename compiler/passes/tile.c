@@ -1,0 +1,68 @@
+// Questions about tile ops that several passes ask. The answers come from OpDef: a new op needs nothing here.
+#include "passes/tile.h"
+
+#include <assert.h>
+
+typedef struct {
+  Arena *arena;
+  TirOpList ops;
+} Collector;
+
+static bool push_op(void *context, TirOp *op) {
+  Collector *collector = context;
+  vec_push(collector->arena, &collector->ops, op);
+  return true;
+}
+
+TirOpList tile_collect(Arena *arena, TirBlock *block) {
+  Collector collector = {.arena = arena};
+  tir_walk(block, push_op, &collector);
+  return collector.ops;
+}
+
+bool tile_is(const TirOp *op) { return op_def(op->kind)->group == GROUP_TILE; }
+
+int64_t tile_attr(const TirOp *op, const char *name, int64_t absent) {
+  int index = op_attr_index(op_def(op->kind), name);
+  return index < 0 ? absent : op->attrs[index];
+}
+
+void tile_set_attr(TirOp *op, const char *name, int64_t value) {
+  int index = op_attr_index(op_def(op->kind), name);
+  assert(index >= 0);
+  op->attrs[index] = value;
+}
+
+unsigned tile_access(const TirOp *op, int i) {
+  const OpDef *def = op_def(op->kind);
+  if (i >= def->noperands || i >= op->nargs || !op->args[i] || op->args[i]->type.kind != TYPE_BUFFER) return 0;
+  return def->operands[i].access;
+}
+
+bool tile_move(const TirOp *op, TirValue **src, TirValue **dst) {
+  if (!tile_is(op)) return false;
+  *src = *dst = NULL;
+  for (int i = 0; i < op->nargs; i++) {
+    unsigned access = tile_access(op, i);
+    if (access == 0 || op->args[i]->type.space == SPACE_BARRIER) continue;
+    if (op_def(op->kind)->operands[i].index) return false;
+    TirValue **side = access == READS ? src : dst;
+    if (access == ACCUMULATES || *side) return false;
+    *side = op->args[i];
+  }
+  return *src && *dst;
+}
+
+TirOp *tile_outermost(TirOp *op, OpKind kind) {
+  TirOp *found = NULL;
+  for (TirOp *at = op; at; at = tir_parent(at))
+    if (at->kind == kind) found = at;
+  return found;
+}
+
+const char *tile_name(const TirValue *buffer) {
+  const TirValue *at = buffer;
+  while (!at->name && at->op->kind == OP_view) at = at->op->args[0];
+  if (at->name) return at->name;
+  return at->op->name ? at->op->name : "a buffer";
+}

@@ -1,0 +1,24 @@
+// What the passes of this room ask about tile ops, answered from OpDef and the op's attributes, so that no pass names one.
+#ifndef TILEC_PASSES_TILE_H
+#define TILEC_PASSES_TILE_H
+
+#include "passes/pass.h"
+
+typedef VEC(TirOp *) TirOpList;
+
+// Every op below the block, in order, bodies after their op; safe to edit the IR while going through it.
+TirOpList tile_collect(Arena *arena, TirBlock *block);
+bool tile_is(const TirOp *op);  // a tile op
+// Attribute by name; `absent` when the op has none of that name.
+int64_t tile_attr(const TirOp *op, const char *name, int64_t absent);
+void tile_set_attr(TirOp *op, const char *name, int64_t value);
+// The access of operand i: READS | WRITES; 0 for scalars, absent operands, operands past the fixed ones.
+unsigned tile_access(const TirOp *op, int i);
+// An op that moves one buffer into another of the same shape. False: it does something else.
+bool tile_move(const TirOp *op, TirValue **src, TirValue **dst);
+// The outermost op of that kind around `op`, itself included; NULL when there is none.
+TirOp *tile_outermost(TirOp *op, OpKind kind);
+// How messages call a buffer: the user's name of what is behind its views.
+const char *tile_name(const TirValue *buffer);
+
+#endif

@@ -1,0 +1,41 @@
+// Rules that targets share: a target's table names them. Tensor-map boxes and the shape of shared tiles are decided here too,
+// so that the rule that accepts a TMA copy and the pass that lays it out cannot disagree.
+#ifndef TILEC_TARGET_RULES_H
+#define TILEC_TARGET_RULES_H
+
+#include "target/target.h"
+#include "tir/build.h"
+#include "tir/ranges.h"
+
+extern const Target target_sm100a;
+
+// Paths among the memory spaces of a GPU with TMA and TMEM.
+bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
+bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
+// One-CTA MMA with operands in shared memory, K-major, and the accumulator in TMEM.
+bool rule_gemm(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
+
+// Which part of its root a buffer value is: all numbers are per dimension of the root.
+typedef struct {
+  TirValue *root;
+  int64_t extent[TYPE_MAX_RANK];
+  TirRange start[TYPE_MAX_RANK];
+  int dim[TYPE_MAX_RANK];  // per dimension of the buffer: the dimension of the root
+} RuleTile;
+RuleTile rule_tile(TirValue *buffer);
+
+// The swizzle span, in bytes, of a shared buffer: the widest that divides its rows when an MMA reads it; otherwise 0, unless
+// its rows are too long for one box dimension.
+int rule_shared_span(const Target *target, const Type *type, bool mma_operand);
+
+// The box of a TMA copy between `tile` of a tensor and shared memory of that span: as large as the limits allow, and such that
+// the boxes of the tile, in row-major order, fill the shared tile. False: no such box, or too many of them.
+bool rule_tma_box(const Target *target, const RuleTile *tile, int span, int64_t *box);
+
+// Whether the TMA can carry out a copy between these buffers once its guard holds.
+bool rule_tma_legal(const Target *target, TirValue *src, TirValue *dst);
+
+// A copy without a path, for passes that need one.
+TirOp *rule_make_copy(TirBuilder *b, TirValue *src, TirValue *dst);
+
+#endif

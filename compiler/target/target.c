@@ -1,0 +1,39 @@
+// The list of targets. Each has a file with its table; nothing else in the compiler names one.
+#include "target/target.h"
+
+#include <string.h>
+
+#include "target/rules.h"
+
+static const Target *const targets[] = {&target_sm100a};
+
+// GPUs that exist, so that asking for one is not answered as if it were a typo.
+static const char *const known_names[] = {"sm_80",  "sm_86",  "sm_89",   "sm_90",   "sm_90a",  "sm_100",  "sm_100f",
+                                          "sm_101", "sm_101a", "sm_103", "sm_103a", "sm_110", "sm_110a", "sm_120",
+                                          "sm_120a", "sm_121", "sm_121a"};
+
+enum { TARGET_COUNT = sizeof targets / sizeof *targets, KNOWN_COUNT = sizeof known_names / sizeof *known_names };
+
+int target_count(void) { return TARGET_COUNT; }
+
+const Target *target_at(int index) { return targets[index]; }
+
+const Target *target_find(const char *name) {
+  for (int i = 0; i < TARGET_COUNT; i++)
+    if (!strcmp(targets[i]->name, name)) return targets[i];
+  return NULL;
+}
+
+bool target_known(const char *name) {
+  for (int i = 0; i < KNOWN_COUNT; i++)
+    if (!strcmp(known_names[i], name)) return true;
+  return false;
+}
+
+const MmaShape *target_find_mma(const Target *target, DType a, DType b, DType c) {
+  for (int i = 0; i < target->nmma; i++) {
+    const MmaShape *shape = &target->mma[i];
+    if (shape->a == a && shape->b == b && shape->c == c) return shape;
+  }
+  return NULL;
+}

@@ -1,0 +1,152 @@
+// What the TMA can copy (PTX ISA 9.7.9.25.5.1, CUDA driver cuTensorMapEncodeTiled): rectangular tiles of tensors of up to five
+// dimensions, cut into boxes of at most 256 elements a dimension.
+//
+// A copy is legal when the tensor's base and strides, which only the launch knows, are the sole open question; those become the
+// guard of the kernel variant. Everything about the tile itself is proven here or the copy is left to the threads.
+#include "target/rules.h"
+
+enum { UNIT = 16, TILE_ALIGN = 128, MAX_BOXES = 64 };
+
+RuleTile rule_tile(TirValue *buffer) {
+  RuleTile tile = {.root = buffer};
+  if (buffer->op->kind == OP_view) {
+    tile = rule_tile(buffer->op->args[0]);
+    const TirOp *view = buffer->op;
+    int rank = view->args[0]->type.rank, kept = 0;
+    for (int d = 0; d < rank; d++) {
+      int root_dim = tile.dim[d];
+      bool drop = view->attrs[VIEW_drop] >> d & 1;
+      tile.start[root_dim] = tir_range_add(tile.start[root_dim], tir_known_range(view->args[1 + d]));
+      tile.extent[root_dim] = drop ? 1 : buffer->type.shape[kept];
+      if (!drop) tile.dim[kept++] = root_dim;
+    }
+    return tile;
+  }
+  for (int d = 0; d < buffer->type.rank; d++) {
+    tile.extent[d] = buffer->type.shape[d];
+    tile.dim[d] = d;
+  }
+  return tile;
+}
+
+static int64_t row_bytes(const Type *type) { return type->shape[type->rank - 1] * dtype_bytes(type->dtype); }
+
+static int widest_span(int64_t bytes) {
+  for (int span = 128; span >= 32; span /= 2)
+    if (bytes % span == 0) return span;
+  return 0;
+}
+
+int rule_shared_span(const Target *target, const Type *type, bool mma_operand) {
+  if (type->rank == 0) return 0;
+  bool long_rows = type->rank > 1 && type->shape[type->rank - 1] > target->max_box;
+  return mma_operand || long_rows ? widest_span(row_bytes(type)) : 0;
+}
+
+// The largest extent of a box in a dimension of `extent` elements, `below` bytes each, that divides it and keeps boxes aligned.
+static int64_t box_extent(const Target *target, int64_t extent, int64_t below) {
+  if (extent <= target->max_box) return extent;
+  for (int64_t part = target->max_box; part > 0; part--)
+    if (extent % part == 0 && part * below % TILE_ALIGN == 0) return part;
+  return 0;
+}
+
+bool rule_tma_box(const Target *target, const RuleTile *tile, int span, int64_t *box) {
+  const Type *tensor = &tile->root->type;
+  int inner = tensor->rank - 1;
+  int64_t bytes = dtype_bytes(tensor->dtype), boxes = 1;
+  // With a swizzle the shared tile is panels of `span` bytes, one behind the other; a box is rows of one panel.
+  box[inner] = span ? span / bytes : box_extent(target, tile->extent[inner], bytes);
+  if (!box[inner] || tile->extent[inner] % box[inner] || box[inner] * bytes % UNIT) return false;
+  bool whole = span || box[inner] == tile->extent[inner];
+  int64_t below = box[inner] * bytes;
+  for (int d = inner - 1; d >= 0; d--) {
+    box[d] = whole ? box_extent(target, tile->extent[d], below) : 1;
+    if (!box[d]) return false;
+    whole = whole && box[d] == tile->extent[d];
+    below *= box[d];
+  }
+  for (int d = 0; d <= inner; d++) boxes *= tile->extent[d] / box[d];
+  return boxes <= MAX_BOXES && (boxes == 1 || below % TILE_ALIGN == 0);
+}
+
+static bool tma_dtype(DType dtype) {
+  switch (dtype) {
+    case DTYPE_f64:
+    case DTYPE_f32:
+    case DTYPE_tf32:
+    case DTYPE_f16:
+    case DTYPE_bf16:
+    case DTYPE_e4m3:
+    case DTYPE_e5m2:
+    case DTYPE_ue8m0:
+    case DTYPE_i64:
+    case DTYPE_i32:
+    case DTYPE_i16:
+    case DTYPE_i8:
+    case DTYPE_u64:
+    case DTYPE_u32:
+    case DTYPE_u16:
+    case DTYPE_u8:
+    case DTYPE_bool:
+      return true;
+    case DTYPE_e2m3:
+    case DTYPE_e3m2:
+    case DTYPE_e2m1:
+    case DTYPE_COUNT:
+      return false;
+  }
+  return false;
+}
+
+// The shared tile must be whole rows, one block of them, that starts on a TMA address whatever the span turns out to be.
+static bool shared_side_legal(TirValue *buffer) {
+  RuleTile tile = rule_tile(buffer);
+  const Type *root = &tile.root->type;
+  int inner = root->rank - 1;
+  if (inner < 0 || tile.extent[inner] != root->shape[inner] || row_bytes(root) % UNIT) return false;
+  int64_t start = 0, stride = 1;  // in rows
+  bool partial = false;
+  for (int d = inner - 1; d >= 0; d--) {
+    if (partial && tile.extent[d] != 1) return false;
+    partial = partial || tile.extent[d] != root->shape[d];
+    start = tir_gcd(start, tile.start[d].multiple * stride);
+    stride *= root->shape[d];
+  }
+  return start % 8 == 0 && start * row_bytes(root) % TILE_ALIGN == 0;
+}
+
+static bool fixed_rows_legal(const RuleTile *tile) {
+  const Type *tensor = &tile->root->type;
+  int64_t inner = tensor->shape[tensor->rank - 1];
+  return inner == DIM_DYNAMIC || tensor->rank == 1 || inner * dtype_bytes(tensor->dtype) % UNIT == 0;
+}
+
+static bool global_side_legal(const RuleTile *tile, bool store) {
+  const Type *tensor = &tile->root->type;
+  int inner = tensor->rank - 1;
+  if (tensor->rank < 1 || !tma_dtype(tensor->dtype) || !fixed_rows_legal(tile)) return false;
+  if (tile->start[inner].multiple * dtype_bytes(tensor->dtype) % UNIT) return false;
+  for (int d = 0; d <= inner && store; d++)
+    if (tile->start[d].lo < 0) return false;
+  // A store clips the innermost dimension at 16 bytes: it would write what lies behind the row.
+  return !store || tensor->shape[inner] == DIM_DYNAMIC ||
+         tensor->shape[inner] * dtype_bytes(tensor->dtype) % UNIT == 0;
+}
+
+bool rule_tma_legal(const Target *target, TirValue *src, TirValue *dst) {
+  bool store = dst->type.space == SPACE_GLOBAL;
+  TirValue *global = store ? dst : src, *shared = store ? src : dst;
+  if (global->type.space != SPACE_GLOBAL || shared->type.space != SPACE_SHARED) return false;
+  if (src->type.dtype != dst->type.dtype || global->type.rank != shared->type.rank) return false;
+  RuleTile tile = rule_tile(global);
+  if (!global_side_legal(&tile, store) || !shared_side_legal(shared)) return false;
+  // The tile's last dimension must be the tensor's: only there the elements are adjacent.
+  if (tile.dim[global->type.rank - 1] != tile.root->type.rank - 1) return false;
+  const Type *type = &tir_root(shared)->type;
+  int64_t box[TYPE_MAX_RANK];
+  int swizzled = rule_shared_span(target, type, true);
+  return rule_tma_box(target, &tile, rule_shared_span(target, type, false), box) &&
+         (!swizzled || rule_tma_box(target, &tile, swizzled, box));
+}
+
