@@ -1,11 +1,13 @@
-// Accumulators in TMEM. The language lets a gemm accumulate into a fragment; tensor cores of a target with TMEM cannot. So the
-// fragment becomes a TMEM buffer, and each Parallel loop that touches its elements works on a temporary fragment:
+// Accumulators in TMEM. The language lets a gemm accumulate into a fragment; tensor cores of a target with
+// TMEM cannot. So the fragment becomes a TMEM buffer, and each Parallel loop that touches its elements works
+// on a temporary fragment:
 //
 //   copy %C, %t          # unless the loop writes all of it without reading
 //   parallel … { … %t … }
 //   copy %t, %C          # if the loop writes it
 //
-// The temporary is fresh for each loop, so that the fragments pass can cut loop and copies into column pieces.
+// The temporary is fresh for each loop, so that the fragments pass can cut loop and copies into column
+// pieces.
 #include "passes/accumulators.h"
 
 #include "passes/tile.h"
@@ -17,7 +19,8 @@ static TirValue *new_fragment(PassCx *cx, TirBuilder *b, const TirValue *like, D
 }
 
 static bool accumulates(const TirOp *op, int i) {
-  return tile_is(op) && tile_access(op, i) == ACCUMULATES && op_def(op->kind)->operands[i].spaces & 1u << SPACE_TMEM;
+  return tile_is(op) && tile_access(op, i) == ACCUMULATES &&
+         op_def(op->kind)->operands[i].spaces & 1u << SPACE_TMEM;
 }
 
 static void move_to_tmem(TirOpList ops, TirValue *root) {
@@ -28,12 +31,15 @@ static void move_to_tmem(TirOpList ops, TirValue *root) {
   }
 }
 
-static bool element_access(const TirOp *op) { return op->kind == OP_load || op->kind == OP_store; }
+static bool element_access(const TirOp *op) {
+  return op->kind == OP_load || op->kind == OP_store;
+}
 
 static bool report_element(PassCx *cx, const TirOp *op, const TirOp *gemm) {
-  diag_error(cx->ds, DIAG_accumulator_access, op->span,
-             "%s is an accumulator and lives in TMEM: its elements can be used only in a Parallel loop over them",
-             tile_name(op->args[0]));
+  diag_error(
+      cx->ds, DIAG_accumulator_access, op->span,
+      "%s is an accumulator and lives in TMEM: its elements can be used only in a Parallel loop over them",
+      tile_name(op->args[0]));
   diag_note(cx->ds, gemm->span, "it is accumulated here");
   return false;
 }
@@ -43,10 +49,12 @@ static void use_instead(TirOpList body, const TirValue *buffer, TirValue *fragme
     if (element_access(body.data[i]) && body.data[i]->args[0] == buffer) body.data[i]->args[0] = fragment;
 }
 
-// Whether one unconditional store of the loop covers the buffer: its indices are the loop's variables over the whole shape.
+// Whether one unconditional store of the loop covers the buffer: its indices are the loop's variables over
+// the whole shape.
 static bool covers(const TirOp *parallel, const TirOp *store, const TirValue *buffer) {
   int rank = buffer->type.rank;
-  if (store->parent != parallel->bodies[0] || parallel->nresults != rank || store->nargs != rank + 2) return false;
+  if (store->parent != parallel->bodies[0] || parallel->nresults != rank || store->nargs != rank + 2)
+    return false;
   for (int d = 0; d < rank; d++) {
     int64_t extent;
     if (store->args[2 + d] != parallel->results[d]) return false;
@@ -83,7 +91,8 @@ static void give_fragment(PassCx *cx, TirOp *parallel, TirOpList body, TirValue 
   rule_make_copy(&after, fragment, buffer);
 }
 
-// Two slices of one accumulator in a loop that writes it might overlap: their copies would not see each other.
+// Two slices of one accumulator in a loop that writes it might overlap: their copies would not see each
+// other.
 static bool report_two_slices(PassCx *cx, const TirOp *first, const TirOp *second) {
   diag_error(cx->ds, DIAG_accumulator_access, second->span,
              "this loop uses two slices of %s, an accumulator in TMEM, and writes one: use one slice a loop",

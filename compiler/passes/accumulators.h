@@ -4,8 +4,9 @@
 
 #include "passes/pass.h"
 
-// On a target with TMEM, fragments that an op accumulates into become TMEM buffers; what reads or writes them element by element
-// gets a fragment of its own, filled from TMEM before and stored back after. False: reported.
+// On a target with TMEM, fragments that an op accumulates into become TMEM buffers; what reads or writes them
+// element by element gets a fragment of its own, filled from TMEM before and stored back after. False:
+// reported.
 bool place_accumulators(PassCx *cx, TirKernel *kernel);
 // Moves between TMEM and anything but a fragment of the same type go through such a fragment.
 void split_tmem_moves(PassCx *cx, TirKernel *kernel);

@@ -1,5 +1,6 @@
 // Needs    TIR_SELECTED: paths say which buffers an MMA or the TMA touches.
-// Does     Gives every shared buffer a layout: swizzled panels for operands of an MMA, with the widest span that divides a row,
+// Does     Gives every shared buffer a layout: swizzled panels for operands of an MMA, with the widest span
+// that divides a row,
 //          else row-major. Gives every TMA copy its tensor map; equal maps are one.
 // Leaves   TIR_LAID_OUT.
 // Reports  Nothing: select's rules accepted only what this pass can lay out.
@@ -45,7 +46,8 @@ static void give_map(PassCx *cx, TirKernel *kernel, TirOp *op) {
   RuleTile tile = rule_tile(store ? dst : src);
   int span = tir_layout(store ? src : dst)->span;
   TirMap map = {.tensor = tile.root, .swizzle = span, .store = store};
-  if (!rule_tma_box(cx->target, &tile, span, map.box)) BUG("a TMA copy that the target's rule accepted has no box");
+  if (!rule_tma_box(cx->target, &tile, span, map.box))
+    BUG("a TMA copy that the target's rule accepted has no box");
   tile_set_attr(op, "map", add_map(cx, kernel, &map));
 }
 

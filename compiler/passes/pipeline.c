@@ -1,6 +1,6 @@
-// The pass table in the order of execution, and its runner. A pass sees one kernel; a kernel that a pass reported something
-// about leaves the module, so that the other kernels are still checked. A pass may append kernels (variants): they are reached
-// by the same pass, later in the same round.
+// The pass table in the order of execution, and its runner. A pass sees one kernel; a kernel that a pass
+// reported something about leaves the module, so that the other kernels are still checked. A pass may append
+// kernels (variants): they are reached by the same pass, later in the same round.
 #include "passes/pipeline.h"
 
 #include <assert.h>
@@ -20,9 +20,13 @@ static const Pass pipeline[] = {
 
 enum { PASS_COUNT = sizeof pipeline / sizeof *pipeline };
 
-int pipeline_count(void) { return PASS_COUNT; }
+int pipeline_count(void) {
+  return PASS_COUNT;
+}
 
-const Pass *pipeline_at(int index) { return &pipeline[index]; }
+const Pass *pipeline_at(int index) {
+  return &pipeline[index];
+}
 
 const Pass *pipeline_find(const char *name) {
   for (int i = 0; i < PASS_COUNT; i++)

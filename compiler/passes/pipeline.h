@@ -1,4 +1,5 @@
-// The ordered pass table and its runner: asserts facts, verifies after every pass, prints and stops on request.
+// The ordered pass table and its runner: asserts facts, verifies after every pass, prints and stops on
+// request.
 #ifndef TILEC_PASSES_PIPELINE_H
 #define TILEC_PASSES_PIPELINE_H
 

@@ -1,8 +1,10 @@
 // Needs    TIR_TYPED.
-// Does     Moves accumulators into TMEM (accumulators.c), then asks the target's rule for the path of every tile op. Where TMA
-//          is legal only if the launch's addresses are aligned, the kernel is kept twice: with TMA, and with threads only.
-// Leaves   TIR_SELECTED: a path on every tile op; asynchronous ones yield a token that a `wait` right behind them consumes.
-// Reports  Ops the target lacks or cannot do with these types and extents.
+// Does     Moves accumulators into TMEM (accumulators.c), then asks the target's rule for the path of every
+// tile op. Where TMA
+//          is legal only if the launch's addresses are aligned, the kernel is kept twice: with TMA, and with
+//          threads only.
+// Leaves   TIR_SELECTED: a path on every tile op; asynchronous ones yield a token that a `wait` right behind
+// them consumes. Reports  Ops the target lacks or cannot do with these types and extents.
 #include "passes/hazards.h"
 #include "passes/tile.h"
 #include "passes/accumulators.h"
@@ -77,8 +79,8 @@ static bool lower(PassCx *cx, TirKernel *kernel, bool tma) {
   return true;
 }
 
-// The copy of the kernel is made before anything is changed, and dropped when it turns out not to be needed; the pipeline then
-// brings it through this pass like any other kernel.
+// The copy of the kernel is made before anything is changed, and dropped when it turns out not to be needed;
+// the pipeline then brings it through this pass like any other kernel.
 bool pass_select(PassCx *cx, TirKernel *kernel) {
   if (kernel->variant == VARIANT_GENERAL) return lower(cx, kernel, false);
   int before = cx->module->kernels.len;

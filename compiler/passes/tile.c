@@ -20,7 +20,9 @@ TirOpList tile_collect(Arena *arena, TirBlock *block) {
   return collector.ops;
 }
 
-bool tile_is(const TirOp *op) { return op_def(op->kind)->group == GROUP_TILE; }
+bool tile_is(const TirOp *op) {
+  return op_def(op->kind)->group == GROUP_TILE;
+}
 
 int64_t tile_attr(const TirOp *op, const char *name, int64_t absent) {
   int index = op_attr_index(op_def(op->kind), name);
@@ -35,7 +37,8 @@ void tile_set_attr(TirOp *op, const char *name, int64_t value) {
 
 unsigned tile_access(const TirOp *op, int i) {
   const OpDef *def = op_def(op->kind);
-  if (i >= def->noperands || i >= op->nargs || !op->args[i] || op->args[i]->type.kind != TYPE_BUFFER) return 0;
+  if (i >= def->noperands || i >= op->nargs || !op->args[i] || op->args[i]->type.kind != TYPE_BUFFER)
+    return 0;
   return def->operands[i].access;
 }
 

@@ -1,4 +1,5 @@
-// What the passes of this room ask about tile ops, answered from OpDef and the op's attributes, so that no pass names one.
+// What the passes of this room ask about tile ops, answered from OpDef and the op's attributes, so that no
+// pass names one.
 #ifndef TILEC_PASSES_TILE_H
 #define TILEC_PASSES_TILE_H
 

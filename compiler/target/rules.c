@@ -1,4 +1,5 @@
-// What ops need of a GPU with TMA and TMEM. A rule writes the op's path, or reports the numbers and the legal set.
+// What ops need of a GPU with TMA and TMEM. A rule writes the op's path, or reports the numbers and the legal
+// set.
 #include "target/rules.h"
 
 #include <stdio.h>
@@ -41,8 +42,8 @@ bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   op->attrs[COPY_path] = copy_path(target, src, dst, variant_tma);
   op->attrs[COPY_bounded] = inside(src) && inside(dst);
   if (op->attrs[COPY_path] != PATH_NONE) return true;
-  diag_error(ds, DIAG_no_rule, op->span, "%s has no way to copy from %s to %s", target->name, space_name(src->type.space),
-             space_name(dst->type.space));
+  diag_error(ds, DIAG_no_rule, op->span, "%s has no way to copy from %s to %s", target->name,
+             space_name(src->type.space), space_name(dst->type.space));
   return false;
 }
 
@@ -59,11 +60,11 @@ static bool check_triple(const Target *target, const TirOp *op, Diags *ds) {
   for (int i = 0; i < target->nmma; i++) {
     const MmaShape *shape = &target->mma[i];
     size_t used = strlen(legal);
-    snprintf(legal + used, sizeof legal - used, "%s%s x %s -> %s", i ? ", " : "", dtype_name(shape->a), dtype_name(shape->b),
-             dtype_name(shape->c));
+    snprintf(legal + used, sizeof legal - used, "%s%s x %s -> %s", i ? ", " : "", dtype_name(shape->a),
+             dtype_name(shape->b), dtype_name(shape->c));
   }
-  diag_error(ds, DIAG_mma_types, op->span, "%s has no %s of %s x %s -> %s; it has %s", target->name, op_def(op->kind)->name,
-             dtype_name(a), dtype_name(b), dtype_name(c), legal);
+  diag_error(ds, DIAG_mma_types, op->span, "%s has no %s of %s x %s -> %s; it has %s", target->name,
+             op_def(op->kind)->name, dtype_name(a), dtype_name(b), dtype_name(c), legal);
   return false;
 }
 
@@ -71,24 +72,26 @@ static bool check_spaces(const Target *target, const TirOp *op, Diags *ds) {
   for (int i = 0; i < 2; i++) {
     const TirValue *operand = op->args[i];
     if (operand->type.space == SPACE_SHARED) continue;
-    diag_error(ds, DIAG_mma_space, op->span, "operand %s of %s is in %s; %s takes it from shared", label(operand),
-               op_def(op->kind)->name, space_name(operand->type.space), target->name);
+    diag_error(ds, DIAG_mma_space, op->span, "operand %s of %s is in %s; %s takes it from shared",
+               label(operand), op_def(op->kind)->name, space_name(operand->type.space), target->name);
     return false;
   }
   if (op->args[2]->type.space == SPACE_TMEM) return true;
-  diag_error(ds, DIAG_mma_space, op->span, "accumulator %s of %s is in %s; %s accumulates in tmem", label(op->args[2]),
-             op_def(op->kind)->name, space_name(op->args[2]->type.space), target->name);
+  diag_error(ds, DIAG_mma_space, op->span, "accumulator %s of %s is in %s; %s accumulates in tmem",
+             label(op->args[2]), op_def(op->kind)->name, space_name(op->args[2]->type.space), target->name);
   return false;
 }
 
 // Operands whose rows run along K only: the other order needs other descriptors.
 static bool check_major(const TirOp *op, Diags *ds) {
   if (op->attrs[GEMM_trans_a]) {
-    diag_error(ds, DIAG_mma_major, op->span, "operand %s is stored [k, m]; only [m, k] is supported yet", label(op->args[0]));
+    diag_error(ds, DIAG_mma_major, op->span, "operand %s is stored [k, m]; only [m, k] is supported yet",
+               label(op->args[0]));
     return false;
   }
   if (!op->attrs[GEMM_trans_b]) {
-    diag_error(ds, DIAG_mma_major, op->span, "operand %s is stored [k, n]; only [n, k] is supported yet", label(op->args[1]));
+    diag_error(ds, DIAG_mma_major, op->span, "operand %s is stored [k, n]; only [n, k] is supported yet",
+               label(op->args[1]));
     diag_hint(ds, "store it as [n, k] and write transpose_B=True");
     return false;
   }
@@ -98,9 +101,10 @@ static bool check_major(const TirOp *op, Diags *ds) {
 static bool check_m(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
   int64_t m = op->args[2]->type.shape[0];
   if (m > 0 && m % shape->m[0] == 0) return true;
-  diag_error(ds, DIAG_mma_m, op->span, "M = %lld is not made of %d rows; %s multiplies %d rows at a time", (long long)m,
-             shape->m[0], target->name, shape->m[0]);
-  diag_hint(ds, "make the tile %lld rows high; rows past the end of the tensor read zeros and are not written",
+  diag_error(ds, DIAG_mma_m, op->span, "M = %lld is not made of %d rows; %s multiplies %d rows at a time",
+             (long long)m, shape->m[0], target->name, shape->m[0]);
+  diag_hint(ds,
+            "make the tile %lld rows high; rows past the end of the tensor read zeros and are not written",
             (long long)(m + shape->m[0] - 1) / shape->m[0] * shape->m[0]);
   return false;
 }
@@ -108,8 +112,10 @@ static bool check_m(const Target *target, const MmaShape *shape, const TirOp *op
 static bool check_n(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
   int64_t n = op->args[2]->type.shape[1];
   if (n >= shape->n_min && n % shape->n_step == 0) return true;
-  diag_error(ds, DIAG_mma_n, op->span, "N = %lld is not a multiple of %d; %s takes N = %d to %d in steps of %d, and multiples of %d beyond",
-             (long long)n, shape->n_step, target->name, shape->n_min, shape->n_max, shape->n_step, shape->n_step);
+  diag_error(
+      ds, DIAG_mma_n, op->span,
+      "N = %lld is not a multiple of %d; %s takes N = %d to %d in steps of %d, and multiples of %d beyond",
+      (long long)n, shape->n_step, target->name, shape->n_min, shape->n_max, shape->n_step, shape->n_step);
   return false;
 }
 
@@ -117,14 +123,15 @@ static bool check_k(const Target *target, const MmaShape *shape, const TirOp *op
   int64_t k = op->args[0]->type.shape[1];
   if (k > 0 && k % shape->k_atom == 0) return true;
   diag_error(ds, DIAG_mma_k, op->span,
-             "K = %lld is not a multiple of %d, the elements of %s that one instruction of %s takes", (long long)k, shape->k_atom,
-             dtype_name(shape->a), target->name);
+             "K = %lld is not a multiple of %d, the elements of %s that one instruction of %s takes",
+             (long long)k, shape->k_atom, dtype_name(shape->a), target->name);
   diag_hint(ds, "use a tile with K = %lld; columns past the end of the tensor read zeros",
             (long long)(k + shape->k_atom - 1) / shape->k_atom * shape->k_atom);
   return false;
 }
 
-// A slice of a shared operand must start on a swizzle atom (8 rows) and on a K atom, and be whole leading slices otherwise.
+// A slice of a shared operand must start on a swizzle atom (8 rows) and on a K atom, and be whole leading
+// slices otherwise.
 static bool check_operand_slice(const MmaShape *shape, const TirOp *op, int i, Diags *ds) {
   RuleTile tile = rule_tile(op->args[i]);
   int rank = tile.root->type.rank;
@@ -132,7 +139,8 @@ static bool check_operand_slice(const MmaShape *shape, const TirOp *op, int i, D
   bool in_place = tile.dim[0] == rank - 2 && tile.dim[1] == rank - 1;
   if (in_place && rows % 8 == 0 && columns % shape->k_atom == 0) return true;
   diag_error(ds, DIAG_mma_slice, op->span,
-             "the slice of %s must start at a multiple of 8 rows and of %d columns, in its last two dimensions; that is not provable here",
+             "the slice of %s must start at a multiple of 8 rows and of %d columns, in its last two "
+             "dimensions; that is not provable here",
              label(tile.root), shape->k_atom);
   return false;
 }
@@ -140,9 +148,10 @@ static bool check_operand_slice(const MmaShape *shape, const TirOp *op, int i, D
 static bool check_accumulator_slice(const MmaShape *shape, const TirOp *op, Diags *ds) {
   RuleTile tile = rule_tile(op->args[2]);
   if (tile.start[0].multiple % shape->m[0] == 0 && tile.start[1].multiple % shape->n_min == 0) return true;
-  diag_error(ds, DIAG_mma_slice, op->span,
-             "the slice of %s must start at a multiple of %d rows and of %d columns; that is not provable here", label(tile.root),
-             shape->m[0], shape->n_min);
+  diag_error(
+      ds, DIAG_mma_slice, op->span,
+      "the slice of %s must start at a multiple of %d rows and of %d columns; that is not provable here",
+      label(tile.root), shape->m[0], shape->n_min);
   return false;
 }
 

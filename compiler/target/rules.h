@@ -1,5 +1,5 @@
-// Rules that targets share: a target's table names them. Tensor-map boxes and the shape of shared tiles are decided here too,
-// so that the rule that accepts a TMA copy and the pass that lays it out cannot disagree.
+// Rules that targets share: a target's table names them. Tensor-map boxes and the shape of shared tiles are
+// decided here too, so that the rule that accepts a TMA copy and the pass that lays it out cannot disagree.
 #ifndef TILEC_TARGET_RULES_H
 #define TILEC_TARGET_RULES_H
 
@@ -24,12 +24,13 @@ typedef struct {
 } RuleTile;
 RuleTile rule_tile(TirValue *buffer);
 
-// The swizzle span, in bytes, of a shared buffer: the widest that divides its rows when an MMA reads it; otherwise 0, unless
-// its rows are too long for one box dimension.
+// The swizzle span, in bytes, of a shared buffer: the widest that divides its rows when an MMA reads it;
+// otherwise 0, unless its rows are too long for one box dimension.
 int rule_shared_span(const Target *target, const Type *type, bool mma_operand);
 
-// The box of a TMA copy between `tile` of a tensor and shared memory of that span: as large as the limits allow, and such that
-// the boxes of the tile, in row-major order, fill the shared tile. False: no such box, or too many of them.
+// The box of a TMA copy between `tile` of a tensor and shared memory of that span: as large as the limits
+// allow, and such that the boxes of the tile, in row-major order, fill the shared tile. False: no such box,
+// or too many of them.
 bool rule_tma_box(const Target *target, const RuleTile *tile, int span, int64_t *box);
 
 // Whether the TMA can carry out a copy between these buffers once its guard holds.

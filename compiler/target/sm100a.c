@@ -3,11 +3,27 @@
 
 #include "target/rules.h"
 
-// PTX ISA 9.7.16.2, table 39, cta_group::1; N in steps of 16 at M = 128, which every source agrees on. M = 64 uses half the
-// lanes of TMEM and comes later.
+// PTX ISA 9.7.16.2, table 39, cta_group::1; N in steps of 16 at M = 128, which every source agrees on. M = 64
+// uses half the lanes of TMEM and comes later.
 static const MmaShape mma_shapes[] = {
-    {.a = DTYPE_f16, .b = DTYPE_f16, .c = DTYPE_f32, .k_atom = 16, .m = {128}, .n_min = 16, .n_max = 256, .n_step = 16, .kind = 0},
-    {.a = DTYPE_bf16, .b = DTYPE_bf16, .c = DTYPE_f32, .k_atom = 16, .m = {128}, .n_min = 16, .n_max = 256, .n_step = 16, .kind = 0},
+    {.a = DTYPE_f16,
+     .b = DTYPE_f16,
+     .c = DTYPE_f32,
+     .k_atom = 16,
+     .m = {128},
+     .n_min = 16,
+     .n_max = 256,
+     .n_step = 16,
+     .kind = 0},
+    {.a = DTYPE_bf16,
+     .b = DTYPE_bf16,
+     .c = DTYPE_f32,
+     .k_atom = 16,
+     .m = {128},
+     .n_min = 16,
+     .n_max = 256,
+     .n_step = 16,
+     .kind = 0},
 };
 
 const Target target_sm100a = {

@@ -8,15 +8,22 @@
 static const Target *const targets[] = {&target_sm100a};
 
 // GPUs that exist, so that asking for one is not answered as if it were a typo.
-static const char *const known_names[] = {"sm_80",  "sm_86",  "sm_89",   "sm_90",   "sm_90a",  "sm_100",  "sm_100f",
-                                          "sm_101", "sm_101a", "sm_103", "sm_103a", "sm_110", "sm_110a", "sm_120",
-                                          "sm_120a", "sm_121", "sm_121a"};
+static const char *const known_names[] = {"sm_80",   "sm_86",  "sm_89",   "sm_90",  "sm_90a",  "sm_100",
+                                          "sm_100f", "sm_101", "sm_101a", "sm_103", "sm_103a", "sm_110",
+                                          "sm_110a", "sm_120", "sm_120a", "sm_121", "sm_121a"};
 
-enum { TARGET_COUNT = sizeof targets / sizeof *targets, KNOWN_COUNT = sizeof known_names / sizeof *known_names };
+enum {
+  TARGET_COUNT = sizeof targets / sizeof *targets,
+  KNOWN_COUNT = sizeof known_names / sizeof *known_names
+};
 
-int target_count(void) { return TARGET_COUNT; }
+int target_count(void) {
+  return TARGET_COUNT;
+}
 
-const Target *target_at(int index) { return targets[index]; }
+const Target *target_at(int index) {
+  return targets[index];
+}
 
 const Target *target_find(const char *name) {
   for (int i = 0; i < TARGET_COUNT; i++)

@@ -1,8 +1,9 @@
-// What the TMA can copy (PTX ISA 9.7.9.25.5.1, CUDA driver cuTensorMapEncodeTiled): rectangular tiles of tensors of up to five
-// dimensions, cut into boxes of at most 256 elements a dimension.
+// What the TMA can copy (PTX ISA 9.7.9.25.5.1, CUDA driver cuTensorMapEncodeTiled): rectangular tiles of
+// tensors of up to five dimensions, cut into boxes of at most 256 elements a dimension.
 //
-// A copy is legal when the tensor's base and strides, which only the launch knows, are the sole open question; those become the
-// guard of the kernel variant. Everything about the tile itself is proven here or the copy is left to the threads.
+// A copy is legal when the tensor's base and strides, which only the launch knows, are the sole open
+// question; those become the guard of the kernel variant. Everything about the tile itself is proven here or
+// the copy is left to the threads.
 #include "target/rules.h"
 
 enum { UNIT = 16, TILE_ALIGN = 128, MAX_BOXES = 64 };
@@ -29,7 +30,9 @@ RuleTile rule_tile(TirValue *buffer) {
   return tile;
 }
 
-static int64_t row_bytes(const Type *type) { return type->shape[type->rank - 1] * dtype_bytes(type->dtype); }
+static int64_t row_bytes(const Type *type) {
+  return type->shape[type->rank - 1] * dtype_bytes(type->dtype);
+}
 
 static int widest_span(int64_t bytes) {
   for (int span = 128; span >= 32; span /= 2)
@@ -43,7 +46,8 @@ int rule_shared_span(const Target *target, const Type *type, bool mma_operand) {
   return mma_operand || long_rows ? widest_span(row_bytes(type)) : 0;
 }
 
-// The largest extent of a box in a dimension of `extent` elements, `below` bytes each, that divides it and keeps boxes aligned.
+// The largest extent of a box in a dimension of `extent` elements, `below` bytes each, that divides it and
+// keeps boxes aligned.
 static int64_t box_extent(const Target *target, int64_t extent, int64_t below) {
   if (extent <= target->max_box) return extent;
   for (int64_t part = target->max_box; part > 0; part--)
@@ -55,7 +59,8 @@ bool rule_tma_box(const Target *target, const RuleTile *tile, int span, int64_t 
   const Type *tensor = &tile->root->type;
   int inner = tensor->rank - 1;
   int64_t bytes = dtype_bytes(tensor->dtype), boxes = 1;
-  // With a swizzle the shared tile is panels of `span` bytes, one behind the other; a box is rows of one panel.
+  // With a swizzle the shared tile is panels of `span` bytes, one behind the other; a box is rows of one
+  // panel.
   box[inner] = span ? span / bytes : box_extent(target, tile->extent[inner], bytes);
   if (!box[inner] || tile->extent[inner] % box[inner] || box[inner] * bytes % UNIT) return false;
   bool whole = span || box[inner] == tile->extent[inner];
@@ -72,34 +77,35 @@ bool rule_tma_box(const Target *target, const RuleTile *tile, int span, int64_t 
 
 static bool tma_dtype(DType dtype) {
   switch (dtype) {
-    case DTYPE_f64:
-    case DTYPE_f32:
-    case DTYPE_tf32:
-    case DTYPE_f16:
-    case DTYPE_bf16:
-    case DTYPE_e4m3:
-    case DTYPE_e5m2:
-    case DTYPE_ue8m0:
-    case DTYPE_i64:
-    case DTYPE_i32:
-    case DTYPE_i16:
-    case DTYPE_i8:
-    case DTYPE_u64:
-    case DTYPE_u32:
-    case DTYPE_u16:
-    case DTYPE_u8:
-    case DTYPE_bool:
-      return true;
-    case DTYPE_e2m3:
-    case DTYPE_e3m2:
-    case DTYPE_e2m1:
-    case DTYPE_COUNT:
-      return false;
+  case DTYPE_f64:
+  case DTYPE_f32:
+  case DTYPE_tf32:
+  case DTYPE_f16:
+  case DTYPE_bf16:
+  case DTYPE_e4m3:
+  case DTYPE_e5m2:
+  case DTYPE_ue8m0:
+  case DTYPE_i64:
+  case DTYPE_i32:
+  case DTYPE_i16:
+  case DTYPE_i8:
+  case DTYPE_u64:
+  case DTYPE_u32:
+  case DTYPE_u16:
+  case DTYPE_u8:
+  case DTYPE_bool:
+    return true;
+  case DTYPE_e2m3:
+  case DTYPE_e3m2:
+  case DTYPE_e2m1:
+  case DTYPE_COUNT:
+    return false;
   }
   return false;
 }
 
-// The shared tile must be whole rows, one block of them, that starts on a TMA address whatever the span turns out to be.
+// The shared tile must be whole rows, one block of them, that starts on a TMA address whatever the span turns
+// out to be.
 static bool shared_side_legal(TirValue *buffer) {
   RuleTile tile = rule_tile(buffer);
   const Type *root = &tile.root->type;
@@ -149,4 +155,3 @@ bool rule_tma_legal(const Target *target, TirValue *src, TirValue *dst) {
   return rule_tma_box(target, &tile, rule_shared_span(target, type, false), box) &&
          (!swizzled || rule_tma_box(target, &tile, swizzled, box));
 }
-

@@ -1,5 +1,6 @@
-// Interval and divisibility analysis by looking back through pure ops. A value is summarised by bounds and a divisor;
-// each op combines the summaries of its operands. The depth is bounded because ops form a graph, not a tree.
+// Interval and divisibility analysis by looking back through pure ops. A value is summarised by bounds and a
+// divisor; each op combines the summaries of its operands. The depth is bounded because ops form a graph, not
+// a tree.
 #include "tir/ranges.h"
 
 enum { MAX_DEPTH = 10 };
@@ -20,7 +21,9 @@ int64_t tir_gcd(int64_t a, int64_t b) {
   return a;
 }
 
-static bool bounded(TirRange r) { return r.lo != INT64_MIN && r.hi != INT64_MAX; }
+static bool bounded(TirRange r) {
+  return r.lo != INT64_MIN && r.hi != INT64_MAX;
+}
 
 static TirRange constant(int64_t value) {
   return (TirRange){value, value, tir_gcd(value, 0)};
@@ -157,7 +160,8 @@ static TirRange binary(const TirOp *op, int depth) {
   if (op->kind == OP_floordiv) return divide(a, b.lo, false);
   if (op->kind == OP_floormod) return modulo(a, b.lo);
   if (op->kind == OP_ceildiv && b.lo > 0)
-    return a.multiple % b.lo == 0 ? divide(a, b.lo, true) : divide(tir_range_add(a, constant(b.lo - 1)), b.lo, false);
+    return a.multiple % b.lo == 0 ? divide(a, b.lo, true)
+                                  : divide(tir_range_add(a, constant(b.lo - 1)), b.lo, false);
   if (a.lo >= 0 && op->kind == OP_truncdiv) return divide(a, b.lo, false);
   if (a.lo >= 0 && op->kind == OP_truncmod) return modulo(a, b.lo);
   return unknown;
@@ -180,8 +184,8 @@ static TirRange compute(const TirValue *value, int depth) {
   return unknown;
 }
 
-// Signed arithmetic does not wrap in a correct program (sizes are below 2^31), so a bound outside the type is cut to it.
-// Unsigned arithmetic may wrap: then only the powers of two of the divisor survive.
+// Signed arithmetic does not wrap in a correct program (sizes are below 2^31), so a bound outside the type is
+// cut to it. Unsigned arithmetic may wrap: then only the powers of two of the divisor survive.
 static TirRange range_of(const TirValue *value, int depth) {
   if (value->type.kind != TYPE_SCALAR || !dtype_is_int(value->type.dtype)) return unknown;
   TirRange r = compute(value, depth);
@@ -198,6 +202,10 @@ static TirRange range_of(const TirValue *value, int depth) {
   return r;
 }
 
-TirRange tir_known_range(const TirValue *value) { return range_of(value, MAX_DEPTH); }
+TirRange tir_known_range(const TirValue *value) {
+  return range_of(value, MAX_DEPTH);
+}
 
-int64_t tir_known_multiple(const TirValue *value) { return range_of(value, MAX_DEPTH).multiple; }
+int64_t tir_known_multiple(const TirValue *value) {
+  return range_of(value, MAX_DEPTH).multiple;
+}

@@ -1,5 +1,5 @@
-// What can be proven about a staged integer: bounds and a common divisor. Used to show that a tile lies inside its tensor
-// and that addresses are aligned.
+// What can be proven about a staged integer: bounds and a common divisor. Used to show that a tile lies
+// inside its tensor and that addresses are aligned.
 #ifndef TILEC_TIR_RANGES_H
 #define TILEC_TIR_RANGES_H
 
