@@ -1,0 +1,9 @@
+// Words that printer and parser share.
+#ifndef TILEC_TIR_TEXT_NAMES_H
+#define TILEC_TIR_TEXT_NAMES_H
+
+// In the order of the bits of TirFacts and of Variant, NULL-terminated.
+extern const char *const tir_fact_names[];
+extern const char *const tir_variant_names[];
+
+#endif
