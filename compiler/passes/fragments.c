@@ -1,0 +1,95 @@
+// Needs    TIR_LAID_OUT: accumulators are in TMEM, shared buffers have layouts.
+// Does     Decides which thread holds which element of each fragment (fragment_layouts.c), and cuts long runs
+// of work on
+//          fragments into column pieces (pieces.c).
+// Leaves   TIR_FRAGMENTS: a layout on every fragment and on every Parallel loop over one.
+// Reports  Fragments that would need two layouts, thread counts that do not suit TMEM, fragments larger than
+// the registers.
+#include "passes/pieces.h"
+#include "passes/fragment_layouts.h"
+
+// Of the 255 registers of a thread, those that fragments may take: addresses and temporaries need the others.
+enum { REGISTERS_FOR_FRAGMENTS = 200 };
+
+typedef struct {
+  TirValue *fragment;
+  int begin, end;  // numbers of the first and last op that uses it
+} Life;
+
+static int number_of(TirOpList ops, const TirOp *op) {
+  for (int i = 0; i < ops.len; i++)
+    if (ops.data[i] == op) return i;
+  return -1;
+}
+
+static int last_inside(TirOpList ops, const TirOp *ancestor) {
+  int last = number_of(ops, ancestor);
+  while (last + 1 < ops.len && tir_inside(ops.data[last + 1], ancestor)) last++;
+  return last;
+}
+
+// A use inside a loop that the fragment outlives keeps it alive for the whole loop.
+static void extend(TirOpList ops, Life *life, int use) {
+  const TirOp *alloc = life->fragment->op, *around = NULL;
+  for (TirOp *at = tir_parent(ops.data[use]); at; at = tir_parent(at))
+    if (at->kind == OP_for && !tir_inside(alloc, at)) around = at;
+  int begin = around ? number_of(ops, around) : use, end = around ? last_inside(ops, around) : use;
+  if (life->begin < 0 || begin < life->begin) life->begin = begin;
+  if (end > life->end) life->end = end;
+}
+
+static Life life_of(TirOpList ops, TirValue *fragment) {
+  Life life = {fragment, -1, -1};
+  for (int i = 0; i < ops.len; i++)
+    for (int a = 0; a < ops.data[i]->nargs; a++)
+      if (ops.data[i]->args[a] == fragment) extend(ops, &life, i);
+  return life;
+}
+
+// 32-bit registers that a thread's part takes; two 16-bit values share one.
+static int64_t registers_of(const TirValue *fragment) {
+  int64_t bits = layout_registers(fragment->layout) * dtype_bits(fragment->type.dtype);
+  return (bits + 31) / 32;
+}
+
+static void report_registers(PassCx *cx, const Life *lives, int count, int at, int64_t sum) {
+  const TirValue *largest = NULL;
+  for (int i = 0; i < count; i++) {
+    if (lives[i].begin > at || lives[i].end < at) continue;
+    if (!largest || registers_of(lives[i].fragment) > registers_of(largest)) largest = lives[i].fragment;
+  }
+  diag_error(cx->ds, DIAG_fragment_registers, largest->op->span,
+             "fragments live at once need %lld registers of each thread; there are %d for them",
+             (long long)sum, REGISTERS_FOR_FRAGMENTS);
+  for (int i = 0; i < count; i++) {
+    if (lives[i].begin > at || lives[i].end < at) continue;
+    diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld", tile_name(lives[i].fragment),
+              (long long)registers_of(lives[i].fragment));
+  }
+  diag_hint(cx->ds, "use more threads, smaller tiles, or keep the data in shared memory");
+}
+
+static bool check_registers(PassCx *cx, TirKernel *kernel) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  VEC(Life) lives = {0};
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    if (op->kind == OP_alloc && op->results[0]->type.space == SPACE_FRAGMENT)
+      vec_push(cx->scratch, &lives, life_of(ops, op->results[0]));
+  }
+  for (int i = 0; i < lives.len; i++) {
+    int at = lives.data[i].begin;
+    int64_t sum = 0;
+    for (int k = 0; k < lives.len; k++)
+      if (at >= 0 && lives.data[k].begin <= at && lives.data[k].end >= at)
+        sum += registers_of(lives.data[k].fragment);
+    if (sum <= REGISTERS_FOR_FRAGMENTS) continue;
+    report_registers(cx, lives.data, lives.len, at, sum);
+    return false;
+  }
+  return true;
+}
+
+bool pass_fragments(PassCx *cx, TirKernel *kernel) {
+  return lay_out_fragments(cx, kernel) && cut_pieces(cx, kernel) && check_registers(cx, kernel);
+}

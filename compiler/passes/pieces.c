@@ -1,0 +1,396 @@
+// Column pieces. After a gemm the accumulator's whole tile is copied, computed on and copied out: hundreds of
+// values a thread, which compile slowly and spill. Columns do not depend on each other, so a run of such ops
+//
+//   copy %C, %t; parallel (128, 256) { … %t[i, j] … }; copy %t, %S
+//
+// becomes a loop over pieces of a few columns, with fragments of one piece:
+//
+//   for c = 0, 256, 32 { copy %C[:, c:c+32], %t; parallel (128, 32) { … %t[i, j] … c + j … }; copy %t, %S[:,
+//   c:c+32] }
+//
+// A run is a stretch of a block whose ops touch fragments spread in rows (or vectors along their columns),
+// where every fragment is set in the run before it is read and not used outside, and no two ops meet in
+// memory.
+#include "passes/pieces.h"
+
+#include "passes/fragment_layouts.h"
+#include "passes/hazards.h"
+#include "target/rules.h"
+
+typedef struct {
+  PassCx *cx;
+  TirKernel *kernel;
+  TirOpList all;           // ops of the kernel
+  VEC(TirValue *) barred;  // fragments that cannot be cut
+  int64_t rows, columns;   // of the run's tile
+  Layout row, across;      // layout of the tile; of a vector along its columns
+  TirOpList run, others;   // ops to cut; pure ops between them
+} Cutter;
+
+static bool is_fragment(const TirValue *value) {
+  return value && value->type.kind == TYPE_BUFFER && value->type.space == SPACE_FRAGMENT;
+}
+
+// ---- what a value is to the run's tile
+
+typedef enum { SHAPE_TILE, SHAPE_ACROSS, SHAPE_OTHER } Shape;
+
+static Shape shape_of(const Cutter *c, const Type *type, const Layout *layout) {
+  if (!layout) return SHAPE_OTHER;
+  if (type->rank == 2 && type->shape[0] == c->rows && type->shape[1] == c->columns &&
+      layout_equal(layout, &c->row))
+    return SHAPE_TILE;
+  if (type->rank == 1 && type->shape[0] == c->columns && layout_equal(layout, &c->across))
+    return SHAPE_ACROSS;
+  return SHAPE_OTHER;
+}
+
+static Type loop_type(const TirOp *parallel) {
+  int64_t shape[TYPE_MAX_RANK];
+  for (int i = 0; i < parallel->nresults; i++)
+    if (!tir_const_int(parallel->args[i], &shape[i])) shape[i] = DIM_DYNAMIC;
+  return type_buffer(DTYPE_f32, SPACE_FRAGMENT, parallel->nresults, shape);
+}
+
+static Shape loop_shape(const Cutter *c, const TirOp *parallel) {
+  Type type = loop_type(parallel);
+  return shape_of(c, &type, parallel->results[0]->layout);
+}
+
+static Shape fragment_shape(const Cutter *c, const TirValue *fragment) {
+  return shape_of(c, &fragment->type, fragment->layout);
+}
+
+static bool barred(const Cutter *c, const TirValue *fragment) {
+  for (int i = 0; i < c->barred.len; i++)
+    if (c->barred.data[i] == fragment) return true;
+  return false;
+}
+
+// ---- which ops can be cut
+
+static bool element_access(const TirOp *op) {
+  return op->kind == OP_load || op->kind == OP_store;
+}
+
+static bool can_cut_loop(const Cutter *c, TirOp *parallel) {
+  if (loop_shape(c, parallel) == SHAPE_OTHER) return false;
+  TirOpList body = tile_collect(c->cx->scratch, parallel->bodies[0]);
+  for (int i = 0; i < body.len; i++) {
+    const TirOp *op = body.data[i];
+    if (op_def(op->kind)->pure || op->kind == OP_if || op->kind == OP_get) continue;
+    if (!element_access(op)) return false;
+    if (!is_fragment(op->args[0])) continue;
+    if (barred(c, op->args[0])) return false;
+    if (op->kind == OP_store && fragment_shape(c, op->args[0]) == SHAPE_OTHER) return false;
+  }
+  return true;
+}
+
+// A tile op on whole fragments: a move with another buffer on one side, or one that only writes a fragment.
+static bool can_cut_tile_op(const Cutter *c, const TirOp *op) {
+  if (path_is_async(op_path(op)) || op_def(op->kind)->operands[0].index) return false;
+  bool found = false;
+  for (int i = 0; i < op->nargs; i++) {
+    if (!is_fragment(op->args[i])) continue;
+    if (barred(c, op->args[i]) || fragment_shape(c, op->args[i]) == SHAPE_OTHER) return false;
+    found = true;
+  }
+  return found;
+}
+
+static bool can_cut(const Cutter *c, TirOp *op) {
+  if (op->kind == OP_parallel) return can_cut_loop(c, op);
+  return tile_is(op) && can_cut_tile_op(c, op);
+}
+
+// Ops that may move in front of the run: they depend on nothing the run does.
+static bool is_neutral(const TirOp *op) {
+  return op_def(op->kind)->pure || op->kind == OP_alloc || op->kind == OP_get;
+}
+
+// ---- growing a run
+
+static bool in_list(const TirOpList *list, const TirOp *op) {
+  for (int i = 0; i < list->len; i++)
+    if (list->data[i] == op) return true;
+  return false;
+}
+
+// The op of the run that an op belongs to: itself, or the Parallel loop around it.
+static const TirOp *run_member(const Cutter *c, const TirOp *op) {
+  for (const TirOp *at = op; at; at = tir_parent(at))
+    if (in_list(&c->run, at)) return at;
+  return NULL;
+}
+
+// The tile that this op works on, if its fragments are spread in rows.
+static bool adopt_tile(Cutter *c, const TirOp *op) {
+  Type type = {0};
+  if (op->kind == OP_parallel) type = loop_type(op);
+  for (int i = 0; i < op->nargs && op->kind != OP_parallel; i++)
+    if (tile_is(op) && is_fragment(op->args[i])) type = op->args[i]->type;
+  if (type.rank != 2 || !type_is_static(&type) || !layout_row(&type, c->kernel->threads, &c->row))
+    return false;
+  const int columns = 1;
+  c->rows = type.shape[0];
+  c->columns = type.shape[1];
+  return layout_project(&c->row, &type, &columns, 1, &c->across);
+}
+
+static void grow(Cutter *c, TirOp *first) {
+  c->run.len = c->others.len = 0;
+  TirOp *begin = first;
+  for (TirOp *op = first->prev; op && (is_neutral(op) || can_cut(c, op)); op = op->prev)
+    if (!is_neutral(op)) begin = op;
+  for (TirOp *op = begin; op; op = op->next) {
+    bool cut = can_cut(c, op);
+    if (!cut && !is_neutral(op)) break;
+    if (cut)
+      vec_push(c->cx->scratch, &c->run, op);
+    else
+      vec_push(c->cx->scratch, &c->others, op);
+  }
+}
+
+// ---- what forbids a run
+
+static bool escapes(const Cutter *c, const TirValue *fragment) {
+  bool set = false;
+  for (int i = 0; i < c->all.len; i++) {
+    TirOp *op = c->all.data[i];
+    for (int a = 0; a < op->nargs; a++) {
+      if (!op->args[a] || op->args[a]->type.kind != TYPE_BUFFER || tir_root(op->args[a]) != fragment)
+        continue;
+      if (!run_member(c, op)) return true;
+      if (set) continue;
+      // The first use must set all of it, or the value would come from before the run.
+      if (tile_access(op, a) != WRITES) return true;
+      if (tile_is(op))
+        set = true;
+      else if (tir_parent(op)->kind == OP_parallel)
+        set = true;  // not under a condition
+      else
+        return true;
+    }
+  }
+  return false;
+}
+
+// The first fragment of the run that cannot be cut; NULL when all can.
+static TirValue *find_escape(const Cutter *c) {
+  for (int i = 0; i < c->all.len; i++) {
+    TirOp *op = c->all.data[i];
+    if (!run_member(c, op)) continue;
+    for (int a = 0; a < op->nargs; a++) {
+      if (!is_fragment(op->args[a]) || fragment_shape(c, op->args[a]) == SHAPE_OTHER) continue;
+      if (escapes(c, op->args[a])) return op->args[a];
+    }
+  }
+  return NULL;
+}
+
+// Memory that one op of the run writes and another touches would be seen in another order; the same tile of
+// it is cut alike.
+static bool ops_meet(const TirOp *a, unsigned a_access, const TirValue *a_buffer, const TirOp *b,
+                     unsigned b_access, TirValue *b_buffer) {
+  if (!((a_access | b_access) & WRITES) || tir_root((TirValue *)a_buffer) != tir_root(b_buffer)) return false;
+  return a != b && !(tile_is(a) && tile_is(b) && a_buffer == b_buffer);
+}
+
+typedef struct {
+  const TirOp *member;
+  TirValue *buffer;
+  unsigned access;
+} Contact;
+
+// Cuts the run's end off before an op that meets an earlier one in memory.
+static void stop_at_meeting(Cutter *c) {
+  VEC(Contact) touches = {0};
+  for (int i = 0; i < c->run.len; i++) {
+    TirOpList ops = {0};
+    vec_push(c->cx->scratch, &ops, c->run.data[i]);
+    if (c->run.data[i]->kind == OP_parallel) ops = tile_collect(c->cx->scratch, c->run.data[i]->bodies[0]);
+    for (int o = 0; o < ops.len; o++) {
+      for (int a = 0; a < ops.data[o]->nargs; a++) {
+        Contact touch = {c->run.data[i], ops.data[o]->args[a], tile_access(ops.data[o], a)};
+        if (!touch.access || is_fragment(touch.buffer)) continue;
+        for (int t = 0; t < touches.len; t++) {
+          const Contact *other = &touches.data[t];
+          if (!ops_meet(other->member, other->access, other->buffer, touch.member, touch.access,
+                        touch.buffer))
+            continue;
+          c->run.len = i;
+          return;
+        }
+        vec_push(c->cx->scratch, &touches, touch);
+      }
+    }
+  }
+}
+
+// ---- how wide a piece is
+
+// Values a thread holds of all fragments of the run when a piece has `piece` columns.
+static int64_t values_held(const Cutter *c, int64_t piece) {
+  VEC(TirValue *) counted = {0};
+  int64_t sum = 0;
+  for (int i = 0; i < c->all.len; i++) {
+    TirOp *op = c->all.data[i];
+    if (!run_member(c, op)) continue;
+    for (int a = 0; a < op->nargs; a++) {
+      bool seen = !is_fragment(op->args[a]);
+      for (int k = 0; k < counted.len && !seen; k++) seen = counted.data[k] == op->args[a];
+      if (seen) continue;
+      vec_push(c->cx->scratch, &counted, op->args[a]);
+      int64_t registers = layout_registers(op->args[a]->layout);
+      sum += fragment_shape(c, op->args[a]) == SHAPE_OTHER ? registers : registers * piece / c->columns;
+    }
+  }
+  return sum;
+}
+
+// A piece of a swizzled tile lies in one panel, so that its columns are adjacent.
+static bool suits_panels(const Cutter *c, int64_t piece) {
+  for (int i = 0; i < c->run.len; i++) {
+    TirValue *src, *dst;
+    if (!tile_move(c->run.data[i], &src, &dst)) continue;
+    TirValue *shared = src->type.space == SPACE_SHARED ? src : dst;
+    if (shared->type.space != SPACE_SHARED || tir_layout(shared)->span == 0) continue;
+    RuleTile tile = rule_tile(shared);
+    int last = tile.dim[shared->type.rank - 1];
+    int64_t panel = tir_layout(shared)->span / dtype_bytes(shared->type.dtype);
+    if (last != tile.root->type.rank - 1 || panel % piece || tile.start[last].multiple % piece) return false;
+  }
+  return true;
+}
+
+static int64_t choose_piece(const Cutter *c) {
+  int groups = c->kernel->threads / 128;
+  int64_t fallback = 0;
+  for (int64_t piece = 32 * groups; piece >= 8 * groups; piece /= 2) {
+    if (c->columns % piece || !suits_panels(c, piece)) continue;
+    if (values_held(c, piece) <= PIECE_VALUES) return piece;
+    fallback = piece;
+  }
+  return fallback;
+}
+
+// ---- rewriting
+
+static TirValue *slice(TirBuilder *b, TirValue *buffer, TirValue *column, int64_t piece) {
+  TirValue *offsets[TYPE_MAX_RANK];
+  int64_t extents[TYPE_MAX_RANK];
+  int last = buffer->type.rank - 1;
+  for (int d = 0; d <= last; d++) {
+    offsets[d] = d == last ? column : tir_int(b, 0);
+    extents[d] = d == last ? piece : buffer->type.shape[d];
+  }
+  return tir_view(b, buffer, offsets, extents, 0);
+}
+
+static void cut_tile_op(Cutter *c, TirOp *op, TirValue *column, int64_t piece) {
+  TirBuilder b = tir_builder_before(c->cx->module, op);
+  for (int i = 0; i < op->nargs; i++)
+    if (tile_access(op, i) && !is_fragment(op->args[i])) op->args[i] = slice(&b, op->args[i], column, piece);
+}
+
+// Whether argument `a` of an access picks the column of a fragment that becomes one piece.
+static bool picks_piece_column(const Cutter *c, const TirOp *op, int a) {
+  if (!element_access(op) || !is_fragment(op->args[0])) return false;
+  Shape shape = fragment_shape(c, op->args[0]);
+  int first = op->kind == OP_store ? 2 : 1;
+  return shape != SHAPE_OTHER && a == first + op->args[0]->type.rank - 1;
+}
+
+static void cut_loop(Cutter *c, TirOp *parallel, TirValue *column, int64_t piece) {
+  int last = parallel->nresults - 1;
+  TirOpList body = tile_collect(c->cx->scratch, parallel->bodies[0]);
+  TirBuilder before = tir_builder_before(c->cx->module, parallel);
+  TirValue *within = parallel->results[last];
+  parallel->args[last] = tir_int(&before, piece);
+  if (!parallel->bodies[0]->first) return;
+  TirBuilder b = tir_builder_before(c->cx->module, parallel->bodies[0]->first);
+  TirValue *whole = tir_binary(&b, OP_add, column, within);
+  for (int i = 0; i < body.len; i++)
+    for (int a = 0; a < body.data[i]->nargs; a++)
+      if (body.data[i]->args[a] == within && !picks_piece_column(c, body.data[i], a))
+        body.data[i]->args[a] = whole;
+}
+
+// Shrinks the run's fragments; after this their shapes no longer match the run's tile.
+static void shrink_fragments(Cutter *c, int64_t piece) {
+  for (int i = 0; i < c->all.len; i++) {
+    TirOp *op = c->all.data[i];
+    if (!run_member(c, op)) continue;
+    for (int a = 0; a < op->nargs; a++) {
+      TirValue *fragment = op->args[a];
+      if (!is_fragment(fragment) || fragment_shape(c, fragment) == SHAPE_OTHER) continue;
+      fragment->type.shape[fragment->type.rank - 1] = piece;
+    }
+  }
+}
+
+static void rewrite(Cutter *c, int64_t piece) {
+  TirOp *first = c->run.data[0], *end = c->run.data[c->run.len - 1];
+  for (int i = 0; i < c->others.len; i++) {
+    TirOp *op = c->others.data[i];
+    bool before_end = false;
+    for (TirOp *at = op; at; at = at->next) before_end = before_end || at == end;
+    if (!before_end) continue;
+    tir_remove(op);
+    tir_insert_before(first, op);
+  }
+  TirBuilder b = tir_builder_before(c->cx->module, first);
+  TirOp *loop = tir_for(&b, LOOP_SERIAL, tir_int(&b, 0), tir_int(&b, c->columns), tir_int(&b, piece));
+  loop->results[0]->name = intern(c->cx->module->names, "piece");
+  for (int i = 0; i < c->run.len; i++) {
+    TirOp *op = c->run.data[i];
+    tir_remove(op);
+    tir_append(loop->bodies[0], op);
+    if (op->kind == OP_parallel)
+      cut_loop(c, op, loop->results[0], piece);
+    else
+      cut_tile_op(c, op, loop->results[0], piece);
+  }
+  shrink_fragments(c, piece);
+}
+
+// ---- finding runs
+
+// Settles the run around `first`: fragments that escape it are barred and what touches them leaves it. False:
+// nothing to cut.
+static bool settle(Cutter *c, TirOp *first) {
+  for (;;) {
+    if (!can_cut(c, first)) return false;
+    grow(c, first);
+    stop_at_meeting(c);
+    if (!in_list(&c->run, first)) return false;
+    TirValue *escape = find_escape(c);
+    if (!escape) return c->run.len > 0;
+    vec_push(c->cx->scratch, &c->barred, escape);
+  }
+}
+
+// Cuts the first run that is long enough. False: there is none.
+static bool cut_block(Cutter *c, TirBlock *block) {
+  for (TirOp *op = block->first; op; op = op->next) {
+    for (int i = 0; i < op->nbodies && op->kind != OP_parallel; i++)
+      if (cut_block(c, op->bodies[i])) return true;
+    c->barred.len = 0;
+    if (!adopt_tile(c, op) || !settle(c, op) || values_held(c, c->columns) <= PIECE_VALUES) continue;
+    int64_t piece = choose_piece(c);
+    if (piece == 0 || piece == c->columns) continue;
+    rewrite(c, piece);
+    return true;
+  }
+  return false;
+}
+
+bool cut_pieces(PassCx *cx, TirKernel *kernel) {
+  for (;;) {
+    Cutter cutter = {.cx = cx, .kernel = kernel, .all = tile_collect(cx->scratch, kernel->body)};
+    if (!cut_block(&cutter, kernel->body)) return true;
+    if (!lay_out_fragments(cx, kernel)) return false;
+  }
+}

@@ -1,0 +1,12 @@
+// Cuts long runs of work on fragments into column pieces.
+#ifndef TILEC_PASSES_PIECES_H
+#define TILEC_PASSES_PIECES_H
+
+#include "passes/pass.h"
+
+enum { PIECE_VALUES = 64 };  // fragment values that a thread may hold in a run before it is cut (rules.md L6)
+
+// Needs the layouts of lay_out_fragments, and leaves new ones where it cut. False: reported.
+bool cut_pieces(PassCx *cx, TirKernel *kernel);
+
+#endif
