@@ -234,10 +234,7 @@ void check_with_item(Parser *px, WithVec *items, const Expr *context, const Expr
     check_target(px, as->target);
     return;
   }
-  bool is_list = false;
-  for (int i = 0; !target && context->kind == EXPR_TUPLE && i < context->elements.count; i++) {
-    is_list |= as_item(context->elements.items[i]) != NULL;
-  }
+  bool is_list = !target && context->kind == EXPR_TUPLE;
   for (int i = 0; is_list && i < context->elements.count; i++) {
     const Expr *element = context->elements.items[i];
     WithItem plain = {element, NULL};
