@@ -39,8 +39,7 @@ static const char *join(Parser *px, const char *const *choices, int count) {
 }
 
 static const char *expected_text(Parser *px, const Expected *expected) {
-  static const char *const plain[] = {"'in'", "'else'", "')'", "']'",   "'}'",
-                                      "','",  "':'",    "'='", "'def'", "an indented block"};
+  static const char *const plain[] = {"'in'", "'else'", "')'", "']'", "'}'", "','", "':'", "'='"};
   const char *choices[4];
   int count = 0;
   if (expects_expression(expected)) {
@@ -56,7 +55,8 @@ static const char *expected_text(Parser *px, const Expected *expected) {
     bool is_assign = strcmp(plain[i], "'='") == 0 && (is_in_bracket || count > 0);
     bool is_colon = strcmp(plain[i], "':'") == 0 && expects(expected, "'='");
     bool is_comma = strcmp(plain[i], "','") == 0 && !is_in_bracket;
-    if (!is_minor && !is_assign && !is_colon && !is_comma && expects(expected, plain[i])) {
+    bool is_operator = strcmp(plain[i], "'in'") == 0 && expects(expected, "'=='");
+    if (!is_minor && !is_assign && !is_colon && !is_comma && !is_operator && expects(expected, plain[i])) {
       add_choice(choices, &count, plain[i]);
     }
   }
@@ -96,15 +96,26 @@ static bool begins_line(const Parser *px, Span span) {
   return at == 0 || px->source->text[at - 1] == '\n' || px->source->text[at - 1] == '\r';
 }
 
+// A token that inside brackets can only be the next statement's.
+static bool is_of_statement(const Parser *px, Span span) {
+  int token = px->current.token;
+  bool is_early = px->brackets[px->nbrackets - 1].at >= px->line_begin;
+  for (uint32_t i = px->brackets[px->nbrackets - 1].at; is_early && i < span.begin; i++) {
+    if (px->source->text[i] == '\n' || px->source->text[i] == '\r') is_early = false;
+  }
+  return !is_early && (token == '=' || token == TOK_AUG || token == TOK_RETURN || token == TOK_WITH ||
+                       token == TOK_PASS || token == TOK_WHILE || token == TOK_DEF || token == TOK_ASSERT);
+}
+
 // The brackets are open, and the line that follows is no continuation: the bracket is what is wrong.
 static bool explain_open_bracket(Parser *px, Span span) {
-  if (px->nbrackets == 0 || !begins_line(px, span) || strchr(")]}", px->source->text[span.begin]))
-    return false;
+  if (px->nbrackets == 0 || strchr(")]}", px->source->text[span.begin])) return false;
+  if (!begins_line(px, span) && !is_of_statement(px, span)) return false;
   uint32_t at = px->brackets[px->nbrackets - 1].at;
   char opener = px->brackets[px->nbrackets - 1].opener;
-  if (px_error(px, DIAG_unclosed, (Span){at, at + 1}, "this '%c' is not closed before the next line",
+  if (px_error(px, DIAG_unclosed, (Span){at, at + 1}, "this '%c' is not closed before the next statement",
                opener)) {
-    diag_note(px->ds, span, "this line does not continue what is inside the brackets");
+    diag_note(px->ds, span, "this does not continue what is inside the brackets");
   }
   return true;
 }
@@ -138,22 +149,21 @@ static bool explain_keyword(Parser *px, const Expected *expected) {
   return true;
 }
 
-static bool explain_orphan(Parser *px, Span span, int token) {
-  if (px->statement.span.begin != span.begin) return false;
+static bool explain_start(Parser *px, Span span, int token) {
+  if (px->statement.span.begin != span.begin || px->is_expression) return false;
   const char *needs = token == TOK_ELSE      ? "an 'if', 'for' or 'while'"
                       : token == TOK_ELIF    ? "an 'if'"
                       : token == TOK_EXCEPT  ? "a 'try'"
                       : token == TOK_FINALLY ? "a 'try'"
                                              : NULL;
+  const char *text = px_text(px, span);
   if (needs) {
-    px_error(px, DIAG_syntax, span, "this '%s' does not follow %s with the same indentation",
-             px_text(px, span), needs);
-  } else if (token == TOK_FLOORDIV || token == '/') {
-    if (px_error(px, DIAG_syntax, span, "'%s' does not begin a statement", px_text(px, span))) {
-      diag_hint(px->ds, "a comment begins with '#'");
-    }
+    px_error(px, DIAG_syntax, span, "this '%s' does not follow %s with the same indentation", text, needs);
+  } else if (px_error(px, DIAG_syntax, span, "'%s' does not begin a statement", text) &&
+             (token == TOK_FLOORDIV || token == '/')) {
+    diag_hint(px->ds, "a comment begins with '#'");
   }
-  return needs || token == TOK_FLOORDIV || token == '/';
+  return true;
 }
 
 static bool explain_pair(Parser *px, Span span, int token) {
@@ -220,7 +230,7 @@ static void explain_plainly(Parser *px, Span span, int token, const Expected *ex
     Span place = token == TOK_NEWLINE || last.end == 0 ? span : (Span){last.begin, last.end};
     reported = px_error(px, DIAG_syntax, place, "the %s ends too early%s%s",
                         px->is_expression ? "expression" : "line", join_word, could_be);
-  } else if (px->statement.span.begin == span.begin || px->last.span.end == 0) {
+  } else if (px->last.span.end == 0) {
     reported = px_error(px, DIAG_syntax, span, "unexpected '%s'%s%s", px_text(px, span), join_word, could_be);
   } else {
     reported = px_error(px, DIAG_syntax, span, "unexpected '%s' after '%s'%s%s", px_text(px, span),
@@ -237,7 +247,7 @@ void explain_unexpected(Parser *px, Span span, const char *const *names, int cou
   bool is_opener = token == '(' || token == '[' || token == '{';
   if (explain_header(px, span, token)) return;
   if (is_opener && px->nbrackets) px->nbrackets--;
-  bool done = explain_open_bracket(px, span) || explain_orphan(px, span, token) ||
+  bool done = explain_open_bracket(px, span) || explain_start(px, span, token) ||
               explain_pair(px, span, token) || explain_keyword(px, &expected) ||
               explain_name(px, span, token, &expected) || explain_keyword_target(px, span, token);
   if (!done) explain_plainly(px, span, token, &expected);
@@ -259,5 +269,6 @@ void explain_missing_block(Parser *px, Span colon, Span newline) {
 
 void explain_unexpected_indent(Parser *px, Span indent) {
   if (indent.begin > 0 && px_is_spoiled(px, indent.begin - 1)) return;
-  px_error(px, DIAG_indentation, indent, "this line is indented, but the line before it opens no block");
+  if (px->has_mixed_tabs) return;
+  px_error(px, DIAG_indentation, indent, "this line is indented, but no line above it opens a block here");
 }

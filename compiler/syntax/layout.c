@@ -65,7 +65,10 @@ static void measure(const char *text, uint32_t begin, uint32_t end, int *column,
   }
 }
 
+// After the first of these, the widths of lines mean little: what else is wrong with them is a consequence.
 static void report_tabs(Parser *px, Span white) {
+  if (px->has_mixed_tabs) return;
+  px->has_mixed_tabs = true;
   if (px_error(px, DIAG_indentation, white,
                "tabs and spaces are mixed so that this indentation depends on the width of a tab")) {
     diag_hint(px->ds, "indent with spaces only");
@@ -73,6 +76,7 @@ static void report_tabs(Parser *px, Span white) {
 }
 
 static void report_inconsistent(Parser *px, Span white, int column) {
+  if (px->has_mixed_tabs) return;
   TextBuf levels = {.arena = px->arena};
   textbuf_puts(&levels, "0");
   for (int i = 0; i < px->nindents; i++) {
@@ -148,7 +152,15 @@ void layout_open(Parser *px, char opener, Span span) {
   px->nbrackets++;
 }
 
-int layout_close(Parser *px, char closer, Span span) {
+static bool is_open(const Parser *px, char closer) {
+  for (int i = 0; i < px->nbrackets; i++) {
+    if (closer_of(px->brackets[i].opener) == closer) return true;
+  }
+  return false;
+}
+
+int layout_close(Parser *px, char closer, Span span, bool *is_inserted) {
+  *is_inserted = false;
   if (px->nbrackets == 0) {
     px_error(px, DIAG_syntax, span, "this '%c' closes nothing", closer);
     return 0;
@@ -157,7 +169,8 @@ int layout_close(Parser *px, char closer, Span span) {
   uint32_t at = px->brackets[px->nbrackets - 1].at;
   px->nbrackets--;
   if (closer_of(opener) != closer) {
-    if (px_error(px, DIAG_unclosed, span, "this '%c' does not close the '%c' that is open here", closer,
+    *is_inserted = is_open(px, closer);
+    if (px_error(px, DIAG_unclosed, span, "this '%c' comes before the '%c' inside it is closed", closer,
                  opener)) {
       diag_note(px->ds, (Span){at, at + 1}, "'%c' opened here", opener);
     }

@@ -433,12 +433,9 @@ const Expr *number_int(Parser *px, Span span) {
     is_large = value > ((uint64_t)INT64_MAX - digit) / base;
     value = value * base + digit;
   }
-  if (is_large) {
-    px_error(px, DIAG_syntax, span, "the integer %s is larger than %lld, the largest of 64 bits",
-             px_text(px, span), (long long)INT64_MAX);
-  }
+  if (is_large) return expr_unsupported(px, span, "an integer above 9223372036854775807 (64 bits with sign)");
   Expr *expr = expr_new(px, EXPR_INT, span);
-  expr->integer = is_large ? 0 : (int64_t)value;
+  expr->integer = (int64_t)value;
   return expr;
 }
 

@@ -129,14 +129,7 @@ static Stmt *function_stmt(Parser *px, Span header, Name name, Span name_span, c
   return stmt;
 }
 
-// Names of other languages' constants are refused here, where what was meant is plain.
 static const Expr *name_expr(Parser *px, Span span, Name name) {
-  static const char *const foreign[][2] = {{"true", "True"}, {"false", "False"}, {"null", "None"}, {"nullptr", "None"}};
-  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
-    if (strcmp(name, foreign[i][0]) == 0 && px_error(px, DIAG_syntax, span, "'%s' has no meaning here", name)) {
-      diag_hint(px->ds, "write '%s'", foreign[i][1]);
-    }
-  }
   Expr *expr = expr_new(px, EXPR_NAME, span);
   expr->name = name;
   return expr;

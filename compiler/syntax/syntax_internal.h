@@ -74,6 +74,7 @@ typedef struct {
     int column, tab1;
   } indents[MAX_INDENTS + 1];
   int nindents;
+  bool has_mixed_tabs;
   int pending_indents, pending_dedents;
   Span layout_span;  // of the line that caused them
   bool line_has_tokens, has_ended;
@@ -122,8 +123,9 @@ bool layout_line(Parser *px, uint32_t begin, uint32_t end);
 // At a line end. True: it ends the statement; false: brackets join the lines.
 bool layout_newline(Parser *px);
 void layout_open(Parser *px, char opener, Span span);
-// The closing bracket that the parser should see, or 0 when this one closes nothing.
-int layout_close(Parser *px, char closer, Span span);
+// The closing bracket that the parser should see, or 0 when this one closes nothing. *is_inserted: it stands
+// for a missing one, and `closer` is still to come.
+int layout_close(Parser *px, char closer, Span span, bool *is_inserted);
 // Forgets the open brackets after an error that swallowed their ends.
 void layout_leave_brackets(Parser *px);
 
