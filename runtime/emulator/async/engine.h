@@ -18,7 +18,14 @@ struct EngineOp {
   Origin origin;
   EngineKind engine;
   EngineOp *next;
-  uint64_t issued;  // machine->steps
+  uint64_t issued;             // machine->steps
+  bool again;                  // set by complete(): one stage is done, the operation stays in its queue
+  void *buffer;                // malloc-ed, freed with the operation
+  struct AsyncGroup *groups;   // counters that the operation belongs to, one a lane of group_lanes; NULL: none
+  uint32_t group_lanes;
+  Cta *barrier_cta;            // the mbarrier it will arrive at (for lazy order and the hang report); NULL: none
+  uint32_t barrier;            // offset
+  uint32_t barrier_ranks;      // CTAs of the cluster that get the same signal; 0: barrier_cta alone
   // the family's own fields follow, by embedding this struct first
 };
 
