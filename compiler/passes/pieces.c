@@ -356,6 +356,48 @@ static void rewrite(Cutter *c, int64_t piece) {
   shrink_fragments(c, piece);
 }
 
+// ---- sinking loads
+
+static bool is_written(const Cutter *c, const TirValue *root) {
+  for (int i = 0; i < c->all.len; i++)
+    for (int a = 0; a < c->all.data[i]->nargs; a++)
+      if (tile_access(c->all.data[i], a) & WRITES && tir_root(c->all.data[i]->args[a]) == root) return true;
+  return false;
+}
+
+// The first op behind `op` in its block that uses the fragment, itself or in a body; NULL when another place uses it too.
+static TirOp *next_use(const Cutter *c, TirOp *op, const TirValue *fragment) {
+  TirOp *first = NULL;
+  for (int i = 0; i < c->all.len; i++) {
+    TirOp *use = c->all.data[i];
+    bool uses = false;
+    for (int a = 0; a < use->nargs; a++) uses = uses || use->args[a] == fragment;
+    if (!uses || use == op) continue;
+    TirOp *at = use;
+    while (at && at->parent != op->parent) at = tir_parent(at);
+    bool behind = false;
+    for (const TirOp *next = op->next; next && at; next = next->next) behind = behind || next == at;
+    if (!behind) return NULL;
+    if (!first) first = at;
+  }
+  return first;
+}
+
+// A vector that is read from a tensor long before the run that uses it would be held whole until then. The tensor does not
+// change, so it can just as well be read there.
+static void sink_loads(const Cutter *c) {
+  for (int i = 0; i < c->all.len; i++) {
+    TirOp *op = c->all.data[i];
+    TirValue *src, *dst;
+    if (!tile_move(op, &src, &dst) || src->type.space != SPACE_GLOBAL || !is_fragment(dst)) continue;
+    if (is_written(c, tir_root(src))) continue;
+    TirOp *use = next_use(c, op, dst);
+    if (!use || use->kind == OP_for) continue;
+    tir_remove(op);
+    tir_insert_before(use, op);
+  }
+}
+
 // ---- finding runs
 
 // Settles the run around `first`: fragments that escape it are barred and what touches them leaves it. False:
@@ -390,6 +432,7 @@ static bool cut_block(Cutter *c, TirBlock *block) {
 bool cut_pieces(PassCx *cx, TirKernel *kernel) {
   for (;;) {
     Cutter cutter = {.cx = cx, .kernel = kernel, .all = tile_collect(cx->scratch, kernel->body)};
+    sink_loads(&cutter);
     if (!cut_block(&cutter, kernel->body)) return true;
     if (!lay_out_fragments(cx, kernel)) return false;
   }
