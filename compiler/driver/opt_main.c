@@ -1,0 +1,125 @@
+// tile-opt: tile IR in, passes, tile IR out. Without --pass it reads, verifies and prints. It links without
+// LLVM.
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "passes/pipeline.h"
+#include "tir/text.h"
+
+static const char usage[] =
+    "usage: tile-opt FILE.tir [--pass=NAME]... [--arch=NAME] [--print-after=PASS|all] [--remarks]\n"
+    "Reads tile IR ('-': standard input), runs the passes named, in that order, and prints the result.\n";
+
+enum { MAX_PASSES = 64, EXIT_SOURCE = 1, EXIT_USAGE = 2 };
+
+typedef struct {
+  const char *path, *arch, *print_after;
+  const char *passes[MAX_PASSES];
+  int npasses;
+  bool remarks, help;
+} Options;
+
+// The text after `name=` or the next argument; NULL when this is another option.
+static const char *value_of(const char *name, int argc, char **argv, int *i) {
+  size_t len = strlen(name);
+  if (strncmp(argv[*i], name, len) != 0) return NULL;
+  if (argv[*i][len] == '=') return argv[*i] + len + 1;
+  return argv[*i][len] == 0 && *i + 1 < argc ? argv[++*i] : NULL;
+}
+
+static bool read_option(Options *options, int argc, char **argv, int *i) {
+  const char *value;
+  if (!strcmp(argv[*i], "--help"))
+    options->help = true;
+  else if (!strcmp(argv[*i], "--remarks"))
+    options->remarks = true;
+  else if ((value = value_of("--arch", argc, argv, i)))
+    options->arch = value;
+  else if ((value = value_of("--print-after", argc, argv, i)))
+    options->print_after = value;
+  else if ((value = value_of("--pass", argc, argv, i)) && options->npasses < MAX_PASSES)
+    options->passes[options->npasses++] = value;
+  else if ((argv[*i][0] != '-' || !argv[*i][1]) && !options->path)
+    options->path = argv[*i];
+  else
+    return false;
+  return true;
+}
+
+static int refuse_pass(const char *name) {
+  const char *names[MAX_PASSES];
+  int count = pipeline_count() < MAX_PASSES ? pipeline_count() : MAX_PASSES;
+  for (int i = 0; i < count; i++) names[i] = pipeline_at(i)->name;
+  const char *nearest = text_nearest(name, names, count);
+  fprintf(stderr, "tile-opt: there is no pass '%s'%s%s%s; the passes are", name,
+          nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+  for (int i = 0; i < count; i++) fprintf(stderr, " %s", names[i]);
+  fputs("\n", stderr);
+  return EXIT_USAGE;
+}
+
+static int check_options(const Options *options, const Target **target) {
+  for (int i = 0; i < options->npasses; i++)
+    if (!pipeline_find(options->passes[i])) return refuse_pass(options->passes[i]);
+  if (options->print_after && strcmp(options->print_after, "all") && !pipeline_find(options->print_after))
+    return refuse_pass(options->print_after);
+  *target = options->arch ? target_find(options->arch) : target_at(0);
+  if (*target) return 0;
+  fprintf(stderr, "tile-opt: there is no target '%s'\n", options->arch);
+  return EXIT_USAGE;
+}
+
+static int run(const Options *options, const Target *target, Arena *arena) {
+  Source *source;
+  if (source_read(arena, options->path, &source) != SOURCE_OK) {
+    fprintf(stderr, "tile-opt: %s cannot be read as text\n", options->path);
+    return EXIT_USAGE;
+  }
+  Diags *ds = diags_new(arena, source);
+  PipelineOptions pipeline = {.print_after = options->print_after,
+                              .print_to = stderr,
+                              .only = options->passes,
+                              .nonly = options->npasses};
+  TirModule *module = tir_parse(arena, interner_new(arena), source, ds);
+  bool ok = module && run_pipeline(module, target, &pipeline, ds) && diags_errors(ds) == 0;
+  diags_print(ds, stderr, options->remarks);
+  if (!ok) return EXIT_SOURCE;
+  TextBuf text = {.arena = arena};
+  tir_print(&text, module);
+  bool written = fwrite(text.data, 1, text.len, stdout) == text.len;
+  return fflush(stdout) == 0 && written ? 0 : EXIT_USAGE;
+}
+
+static int run_in_arena(const Options *options, const Target *target) {
+  Arena *arena = arena_new();
+  jmp_buf out_of_memory;
+  if (arena && setjmp(out_of_memory) == 0) {
+    arena_on_out_of_memory(arena, &out_of_memory);
+    int status = run(options, target, arena);
+    arena_free(arena);
+    return status;
+  }
+  fputs("tile-opt: out of memory\n", stderr);
+  return EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+  Options options = {0};
+  for (int i = 1; i < argc; i++) {
+    if (read_option(&options, argc, argv, &i)) continue;
+    fprintf(stderr, "tile-opt: cannot use '%s'\n%s", argv[i], usage);
+    return EXIT_USAGE;
+  }
+  if (options.help) {
+    fputs(usage, stdout);
+    return 0;
+  }
+  if (!options.path) {
+    fprintf(stderr, "tile-opt: no file given\n%s", usage);
+    return EXIT_USAGE;
+  }
+  const Target *target = NULL;
+  int status = check_options(&options, &target);
+  return status ? status : run_in_arena(&options, target);
+}
