@@ -1,5 +1,5 @@
-// Shared-memory descriptors: the worked example of a 128 x 64 bf16 tile, rejected words, and that a tile written with
-// a swizzle is read back through the descriptor of the same swizzle.
+// Shared-memory descriptors: the worked example of a 128 x 64 bf16 tile, rejected words, and that a tile
+// written with a swizzle is read back through the descriptor of the same swizzle.
 #include "async/smem_desc.h"
 
 #include "check.h"
@@ -33,7 +33,8 @@ static void test_rejected(Checks *checks) {
   CHECK(checks, !smem_desc_wgmma(0x4000404000000840u, &desc, &why));
 }
 
-// Row pitch and swizzle of a K-major tile as TMA writes it: row r at r * span, XORed with its absolute address.
+// Row pitch and swizzle of a K-major tile as TMA writes it: row r at r * span, XORed with its absolute
+// address.
 static void test_k_major(Checks *checks) {
   static const Swizzle modes[] = {SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B, SWIZZLE_128B_ATOM_32B};
   for (int m = 0; m < 4; m++) {

@@ -15,8 +15,13 @@ static PtxEmuTensorMap plain(void) {
 }
 
 static void test_driver_words(Checks *checks) {
-  static const uint64_t want[16] = {[0] = 0x00007f0000000000, [1] = 0x0000000800006310, [4] = 0x0000007f0000003f,
-                                    [6] = 0x3f00000000000000, [7] = 0x3f, [8] = 0x2000, [9] = 0x400};
+  static const uint64_t want[16] = {[0] = 0x00007f0000000000,
+                                    [1] = 0x0000000800006310,
+                                    [4] = 0x0000007f0000003f,
+                                    [6] = 0x3f00000000000000,
+                                    [7] = 0x3f,
+                                    [8] = 0x2000,
+                                    [9] = 0x400};
   PtxEmuTensorMap map = plain();
   uint64_t words[16];
   SpaceError why;
@@ -25,10 +30,16 @@ static void test_driver_words(Checks *checks) {
 }
 
 static void test_round_trip(Checks *checks) {
-  PtxEmuTensorMap map = {.type = 12, .rank = 5, .address = 0x123456789ab0,
-                         .size = {1u << 20, 7, (uint64_t)1 << 32, 3, 99}, .stride = {0, 0x1000, 0xF123456780, 16, 0xABCDE0},
-                         .box = {32, 5, 1, 2, 11}, .element_stride = {1, 2, 3, 8, 5},
-                         .swizzle = 4, .l2_promotion = 2, .fill_nan = 1};
+  PtxEmuTensorMap map = {.type = 12,
+                         .rank = 5,
+                         .address = 0x123456789ab0,
+                         .size = {1u << 20, 7, (uint64_t)1 << 32, 3, 99},
+                         .stride = {0, 0x1000, 0xF123456780, 16, 0xABCDE0},
+                         .box = {32, 5, 1, 2, 11},
+                         .element_stride = {1, 2, 3, 8, 5},
+                         .swizzle = 4,
+                         .l2_promotion = 2,
+                         .fill_nan = 1};
   uint8_t bytes[128];
   TensorMap out;
   SpaceError why;
@@ -71,7 +82,8 @@ static void test_rules(Checks *checks) {
   map = plain(), map.element_stride[1] = 9, rejects(checks, map, "element stride 9");
   map = plain(), map.interleave = 1, rejects(checks, map, "interleave");
   map = plain(), map.type = 0, map.swizzle = 0, map.fill_nan = 1, rejects(checks, map, "NaN fill");
-  map = plain(), map.type = 7, map.swizzle = 0, map.box[0] = map.box[1] = 256, rejects(checks, map, "128 KiB");
+  map = plain(), map.type = 7, map.swizzle = 0, map.box[0] = map.box[1] = 256,
+  rejects(checks, map, "128 KiB");
   map = plain(), map.type = 14, map.size[0] = 128, map.stride[1] = 64, rejects(checks, map, "128 elements");
 }
 

@@ -1,5 +1,6 @@
-// cp.async.bulk and cp.reduce.async.bulk without a tensor map: contiguous bytes, sizes and addresses multiples of 16.
-// To shared memory they complete on an mbarrier, to global memory in a bulk group (PTX ISA 9.7.9.25.3-4).
+// cp.async.bulk and cp.reduce.async.bulk without a tensor map: contiguous bytes, sizes and addresses
+// multiples of 16. To shared memory they complete on an mbarrier, to global memory in a bulk group (PTX
+// ISA 9.7.9.25.3-4).
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +8,10 @@
 
 typedef struct {
   EngineOp op;
-  uint64_t global;           // address, when one side is global
-  const Cta *source;         // or shared memory of this CTA
+  uint64_t global;    // address, when one side is global
+  const Cta *source;  // or shared memory of this CTA
   uint32_t source_offset, shared;
-  uint32_t bytes, ranks;     // destinations of a copy to shared memory
+  uint32_t bytes, ranks;  // destinations of a copy to shared memory
   int element, element_bytes;
   Reduce reduce;
 } BulkOp;
@@ -27,7 +28,8 @@ static void combine(const BulkOp *op, uint8_t *memory, const uint8_t *data) {
 static uint8_t *global_bytes(Machine *machine, const BulkOp *op, const char *what) {
   uint8_t *host = gmem_find(machine->gmem, op->global, op->bytes, &machine->gmem_hint);
   if (!host)
-    machine_fault_at(machine, &op->op.origin, "a bulk copy %s 0x%llx to 0x%llx, which is no allocated global memory", what,
+    machine_fault_at(machine, &op->op.origin,
+                     "a bulk copy %s 0x%llx to 0x%llx, which is no allocated global memory", what,
                      (unsigned long long)op->global, (unsigned long long)(op->global + op->bytes));
   return host;
 }
@@ -43,14 +45,16 @@ static bool complete_to_shared(Machine *machine, EngineOp *base) {
   const uint8_t *data = source_bytes(machine, op);
   if (!data) return false;
   engine_event(machine, base, EVENT_ASYNC_READ, op->source ? op->source : base->origin.cta,
-               op->source ? SPACE_SHARED : SPACE_GLOBAL, op->source ? op->source_offset : op->global, op->bytes);
+               op->source ? SPACE_SHARED : SPACE_GLOBAL, op->source ? op->source_offset : op->global,
+               op->bytes);
   for (uint32_t rank = 0; rank < (uint32_t)cluster->nctas; rank++) {
     if (!(op->ranks >> rank & 1)) continue;
     Cta *cta = &cluster->ctas[rank];
     uint8_t *host = async_shared(machine, &base->origin, cta, op->shared, op->bytes, "bulk copy destination");
     if (!host) return false;
     if (cta_async(cta)->ended) {
-      machine_fault_at(machine, &base->origin, "a bulk copy writes to CTA %u of the cluster, which has exited", rank);
+      machine_fault_at(machine, &base->origin,
+                       "a bulk copy writes to CTA %u of the cluster, which has exited", rank);
       return false;
     }
     combine(op, host, data);
@@ -85,13 +89,16 @@ static bool complete_to_global(Machine *machine, EngineOp *base) {
 
 static bool check_sizes(Machine *machine, Warp *warp, int lane, uint64_t global, uint32_t bytes) {
   if (global % 16 == 0 && bytes % 16 == 0) return true;
-  machine_fault(machine, warp, lane, "bulk copy of %u bytes, global address 0x%llx: both must be multiples of 16", bytes,
+  machine_fault(machine, warp, lane,
+                "bulk copy of %u bytes, global address 0x%llx: both must be multiples of 16", bytes,
                 (unsigned long long)global);
   return false;
 }
 
-static Cta *shared_operand(Machine *machine, Warp *warp, const Inst *inst, int index, int lane, uint32_t *offset) {
-  return async_shared_target(machine, warp, lane, op_address(warp, &inst->ops[index], lane), 16, "bulk copy", offset);
+static Cta *shared_operand(Machine *machine, Warp *warp, const Inst *inst, int index, int lane,
+                           uint32_t *offset) {
+  return async_shared_target(machine, warp, lane, op_address(warp, &inst->ops[index], lane), 16, "bulk copy",
+                             offset);
 }
 
 static void set_reduce(const Inst *inst, BulkOp *op) {
@@ -121,11 +128,13 @@ static bool issue_to_shared(Machine *machine, Warp *warp, const Inst *inst, int 
   Cta *cta = shared_operand(machine, warp, inst, 0, lane, &op->shared);
   op->bytes = (uint32_t)op_get(warp, &inst->ops[2], lane);
   if (!cta) return false;
-  if (inst_space(inst, 1) == SPACE_GLOBAL) op->global = op_address(warp, &inst->ops[1], lane);
-  else if (!(op->source = shared_operand(machine, warp, inst, 1, lane, &op->source_offset))) return false;
+  if (inst_space(inst, 1) == SPACE_GLOBAL)
+    op->global = op_address(warp, &inst->ops[1], lane);
+  else if (!(op->source = shared_operand(machine, warp, inst, 1, lane, &op->source_offset)))
+    return false;
   if (!check_sizes(machine, warp, lane, op->global, op->bytes)) return false;
-  op->op.barrier_cta = async_shared_target(machine, warp, lane, op_address(warp, &inst->ops[3], lane), 8, "mbarrier",
-                                           &op->op.barrier);
+  op->op.barrier_cta = async_shared_target(machine, warp, lane, op_address(warp, &inst->ops[3], lane), 8,
+                                           "mbarrier", &op->op.barrier);
   if (!op->op.barrier_cta) return false;
   op->ranks = 1u << cta->rank;
   bool many = inst_has(inst, MOD_multicast_cluster);
@@ -136,16 +145,16 @@ static bool issue_to_shared(Machine *machine, Warp *warp, const Inst *inst, int 
     return false;
   }
   if (many || op->op.barrier_cta == cta) return true;
-  machine_fault(machine, warp, lane, "the mbarrier is in CTA %u, the data goes to CTA %u", op->op.barrier_cta->rank,
-                cta->rank);
+  machine_fault(machine, warp, lane, "the mbarrier is in CTA %u, the data goes to CTA %u",
+                op->op.barrier_cta->rank, cta->rank);
   return false;
 }
 
 static ExecResult exec_bulk(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   bool to_global = inst_space(inst, 0) == SPACE_GLOBAL;
   FOR_LANES(lane, lanes) {
-    BulkOp *op = engine_op_new(machine, warp, (int)lane, to_global ? ENGINE_TMA_STORE : ENGINE_TMA_LOAD, sizeof *op,
-                               to_global ? complete_to_global : complete_to_shared);
+    BulkOp *op = engine_op_new(machine, warp, (int)lane, to_global ? ENGINE_TMA_STORE : ENGINE_TMA_LOAD,
+                               sizeof *op, to_global ? complete_to_global : complete_to_shared);
     if (!op) return EXEC_FAULT;
     set_reduce(inst, op);
     if (!(to_global ? issue_to_global : issue_to_shared)(machine, warp, inst, (int)lane, op)) {
@@ -161,17 +170,19 @@ static const char *select_bulk(Inst *inst) {
   inst->exec = exec_bulk;
   if (inst_has(inst, MOD_cp_mask) || inst_has(inst, MOD_ignore_src)) return "byte masks are not supported";
   if (inst->nspaces != 2) return "needs a destination and a source space";
-  if (inst_space(inst, 0) == SPACE_GLOBAL) return inst->nops < 3 ? "needs destination, source and size" : NULL;
-  return inst->nops < 4 + inst_has(inst, MOD_multicast_cluster) ? "needs destination, source, size, mbarrier and mask"
-                                                                : NULL;
+  if (inst_space(inst, 0) == SPACE_GLOBAL)
+    return inst->nops < 3 ? "needs destination, source and size" : NULL;
+  return inst->nops < 4 + inst_has(inst, MOD_multicast_cluster)
+             ? "needs destination, source, size, mbarrier and mask"
+             : NULL;
 }
 
 static int element_of(PtxType type) {
   static const struct {
     PtxType type;
     int element;
-  } rows[] = {{PT_u32, ELEMENT_U32}, {PT_s32, ELEMENT_S32},   {PT_b32, ELEMENT_U32}, {PT_u64, ELEMENT_U64},
-              {PT_s64, ELEMENT_S64}, {PT_b64, ELEMENT_U64},   {PT_f16, ELEMENT_F16}, {PT_bf16, ELEMENT_BF16},
+  } rows[] = {{PT_u32, ELEMENT_U32}, {PT_s32, ELEMENT_S32}, {PT_b32, ELEMENT_U32}, {PT_u64, ELEMENT_U64},
+              {PT_s64, ELEMENT_S64}, {PT_b64, ELEMENT_U64}, {PT_f16, ELEMENT_F16}, {PT_bf16, ELEMENT_BF16},
               {PT_f32, ELEMENT_F32}, {PT_f64, ELEMENT_F64}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].type == type) return rows[i].element;
@@ -193,7 +204,15 @@ static const char *select_reduce(Inst *inst) {
 #define BULK_CLASSES (MC(SPACE) | MC(COMPLETION) | MC(MULTICAST) | MC(HINT) | MC(TILE) | MC(CACHE))
 
 const InstDef bulk_insts[] = {
-    {.name = "cp.async.bulk", .classes = BULK_CLASSES, .operands = "mmi*", .min_sm = 90, .select = select_bulk},
-    {.name = "cp.reduce.async.bulk", .classes = BULK_CLASSES | MC(OPERATION) | MC(NOFTZ), .operands = "mmi*", .min_sm = 90, .select = select_reduce},
+    {.name = "cp.async.bulk",
+     .classes = BULK_CLASSES,
+     .operands = "mmi*",
+     .min_sm = 90,
+     .select = select_bulk},
+    {.name = "cp.reduce.async.bulk",
+     .classes = BULK_CLASSES | MC(OPERATION) | MC(NOFTZ),
+     .operands = "mmi*",
+     .min_sm = 90,
+     .select = select_reduce},
     {0},
 };

@@ -1,5 +1,5 @@
-// cp.async: 4, 8 or 16 bytes a lane from global to shared memory. One queued operation serves a whole warp, since the
-// lanes' copies are issued together; groups stay per thread (PTX ISA 9.7.9.24).
+// cp.async: 4, 8 or 16 bytes a lane from global to shared memory. One queued operation serves a whole warp,
+// since the lanes' copies are issued together; groups stay per thread (PTX ISA 9.7.9.24).
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,8 @@ static bool complete_copy(Machine *machine, EngineOp *base) {
     if (!watched) continue;
     engine_event(machine, base, EVENT_ASYNC_READ, base->origin.cta, SPACE_GLOBAL, op->lane[lane].global,
                  op->lane[lane].count);
-    engine_event(machine, base, EVENT_ASYNC_WRITE, base->origin.cta, SPACE_SHARED, op->lane[lane].shared, op->bytes);
+    engine_event(machine, base, EVENT_ASYNC_WRITE, base->origin.cta, SPACE_SHARED, op->lane[lane].shared,
+                 op->bytes);
   }
   return true;
 }
@@ -42,15 +43,18 @@ static uint32_t source_size(const Warp *warp, const Inst *inst, uint32_t bytes, 
 
 static bool read_lane(Machine *machine, Warp *warp, const Inst *inst, int lane, CopyOp *op) {
   uint64_t to = op_address(warp, &inst->ops[0], lane), from = op_address(warp, &inst->ops[1], lane);
-  Cta *cta = async_shared_target(machine, warp, lane, to, op->bytes, "destination of cp.async", &op->lane[lane].shared);
+  Cta *cta = async_shared_target(machine, warp, lane, to, op->bytes, "destination of cp.async",
+                                 &op->lane[lane].shared);
   if (!cta) return false;
-  op->lane[lane].to = async_shared(machine, &op->op.origin, cta, op->lane[lane].shared, op->bytes, "cp.async");
+  op->lane[lane].to =
+      async_shared(machine, &op->op.origin, cta, op->lane[lane].shared, op->bytes, "cp.async");
   if (!op->lane[lane].to) return false;
   op->lane[lane].count = source_size(warp, inst, op->bytes, lane);
   op->lane[lane].global = from;
   op->lane[lane].from = op->lane[lane].to;  // nothing to read
   if (op->lane[lane].count == 0) return true;
-  op->lane[lane].from = machine_address(machine, warp, lane, SPACE_GLOBAL, from, op->lane[lane].count, op->bytes, false);
+  op->lane[lane].from =
+      machine_address(machine, warp, lane, SPACE_GLOBAL, from, op->lane[lane].count, op->bytes, false);
   return op->lane[lane].from != NULL;
 }
 
@@ -119,8 +123,8 @@ static ExecResult exec_arrive(Machine *machine, Warp *warp, const Inst *inst, ui
   op->lanes = lanes;
   FOR_LANES(lane, lanes) {
     Origin origin = origin_here(machine, warp, (int)lane);
-    op->cta[lane] = async_shared_target(machine, warp, (int)lane, op_address(warp, &inst->ops[0], (int)lane), 8, "mbarrier",
-                                        &op->offset[lane]);
+    op->cta[lane] = async_shared_target(machine, warp, (int)lane, op_address(warp, &inst->ops[0], (int)lane),
+                                        8, "mbarrier", &op->offset[lane]);
     if (op->cta[lane] && (inst_has(inst, MOD_noinc) ||
                           mbarrier_add_pending(machine, &origin, op->cta[lane], op->offset[lane])))
       continue;
@@ -134,10 +138,16 @@ static ExecResult exec_arrive(Machine *machine, Warp *warp, const Inst *inst, ui
 }
 
 const InstDef cp_async_insts[] = {
-    {.name = "cp.async", .classes = MC(SPACE) | MC(CACHE) | MC(HINT), .operands = "mmi?rr", .exec = exec_copy},
+    {.name = "cp.async",
+     .classes = MC(SPACE) | MC(CACHE) | MC(HINT),
+     .operands = "mmi?rr",
+     .exec = exec_copy},
     {.name = "cp.async.commit_group", .operands = "", .exec = exec_commit},
     {.name = "cp.async.wait_group", .operands = "i", .exec = exec_wait_group},
     {.name = "cp.async.wait_all", .operands = "", .exec = exec_wait_all},
-    {.name = "cp.async.mbarrier.arrive", .classes = MC(SPACE) | MC(MBARRIER), .operands = "m", .exec = exec_arrive},
+    {.name = "cp.async.mbarrier.arrive",
+     .classes = MC(SPACE) | MC(MBARRIER),
+     .operands = "m",
+     .exec = exec_arrive},
     {0},
 };

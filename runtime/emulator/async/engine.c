@@ -1,6 +1,7 @@
-// Queues and the three orders. Operations of one queue complete in issue order; the order decides which queue moves
-// and when. Under lazy nothing moves until the cluster stands still; then the queue moves that holds what some lane
-// waits for, one operation at a time, so that whatever nobody waits for stays undone as long as possible.
+// Queues and the three orders. Operations of one queue complete in issue order; the order decides which queue
+// moves and when. Under lazy nothing moves until the cluster stands still; then the queue moves that holds
+// what some lane waits for, one operation at a time, so that whatever nobody waits for stays undone as long
+// as possible.
 #include "async/engine.h"
 
 #include <stdio.h>
@@ -18,7 +19,9 @@ typedef struct {
   Scratch *scratch;
 } Engine;
 
-Scratch *engine_scratch(Machine *machine) { return ((Engine *)machine->engine)->scratch; }
+Scratch *engine_scratch(Machine *machine) {
+  return ((Engine *)machine->engine)->scratch;
+}
 
 static void fill_codes(const NumFormat *format, float *out, int count) {
   for (int code = 0; code < count; code++) out[code] = (float)num_decode(format, (uint32_t)code);
@@ -135,8 +138,10 @@ void engine_queue(Machine *machine, EngineOp *op) {
   AsyncQueue *queue = find_queue(async, op->engine, issuer);
   op->next = NULL;
   op->issued = machine->steps;
-  if (queue->tail) queue->tail->next = op;
-  else queue->head = op;
+  if (queue->tail)
+    queue->tail->next = op;
+  else
+    queue->head = op;
   queue->tail = op;
   if (op->groups) FOR_LANES(lane, op->group_lanes) op->groups[lane].issued++;
   engine_event(machine, op, EVENT_ASYNC_START, op->origin.cta, SPACE_GENERIC, 0, 0);
@@ -215,7 +220,8 @@ static bool op_helps(const EngineOp *op, const Wait *wait) {
   if (wait->kind == WAIT_GROUP) return op->groups && op->groups == wait->data;
   if (wait->kind != WAIT_MBARRIER || !op->barrier_cta || op->barrier != (uint32_t)wait->address) return false;
   if (op->barrier_cta == wait->cta) return true;
-  return wait->cta && wait->cta->cluster == op->barrier_cta->cluster && op->barrier_ranks >> wait->cta->rank & 1;
+  return wait->cta && wait->cta->cluster == op->barrier_cta->cluster &&
+         op->barrier_ranks >> wait->cta->rank & 1;
 }
 
 static AsyncQueue *queue_that_helps(Cluster *cluster, const Wait *wait) {
@@ -268,9 +274,14 @@ static AsyncQueue *queue_at_random(Cluster *cluster) {
 static AsyncQueue *next_queue(const Machine *machine, Cluster *cluster) {
   AsyncQueue *queue = NULL;
   switch (machine->launch->order) {
-  case ORDER_FAIR: break;
-  case ORDER_LAZY: queue = queue_waited_for(cluster); break;
-  case ORDER_RANDOM: queue = queue_at_random(cluster); break;
+  case ORDER_FAIR:
+    break;
+  case ORDER_LAZY:
+    queue = queue_waited_for(cluster);
+    break;
+  case ORDER_RANDOM:
+    queue = queue_at_random(cluster);
+    break;
   }
   return queue ? queue : queue_oldest(cluster);
 }
@@ -302,9 +313,10 @@ bool engine_cta_end(Machine *machine, Cta *cta) {
   async->ended = true;
   int held = tmem_columns_held(&async->tmem);
   if (held > 0) {
-    machine_fault_at(machine, &(Origin){cta, 0, -1, machine->inst},
-                     "CTA (%u, %u, %u) exits while it holds %d columns of tensor memory: tcgen05.dealloc is missing",
-                     cta->id[0], cta->id[1], cta->id[2], held);
+    machine_fault_at(
+        machine, &(Origin){cta, 0, -1, machine->inst},
+        "CTA (%u, %u, %u) exits while it holds %d columns of tensor memory: tcgen05.dealloc is missing",
+        cta->id[0], cta->id[1], cta->id[2], held);
     return false;
   }
   for (int i = 0; i < cta->cluster->nctas; i++) {
@@ -318,12 +330,18 @@ bool engine_cta_end(Machine *machine, Cta *cta) {
 
 static const char *engine_name(EngineKind engine) {
   switch (engine) {
-  case ENGINE_TMA_LOAD: return "TMA load";
-  case ENGINE_TMA_STORE: return "TMA store";
-  case ENGINE_CP_ASYNC: return "cp.async";
-  case ENGINE_TENSOR: return "tensor-core operation";
-  case ENGINE_OTHER: break;
-  case ENGINE_COUNT: break;
+  case ENGINE_TMA_LOAD:
+    return "TMA load";
+  case ENGINE_TMA_STORE:
+    return "TMA store";
+  case ENGINE_CP_ASYNC:
+    return "cp.async";
+  case ENGINE_TENSOR:
+    return "tensor-core operation";
+  case ENGINE_OTHER:
+    break;
+  case ENGINE_COUNT:
+    break;
   }
   return "asynchronous operation";
 }
@@ -344,7 +362,9 @@ const char *engine_describe_pending(Machine *machine, const Cta *cta, uint64_t a
 
 // ---- groups
 
-void group_commit(AsyncGroup *group) { group->mark[group->committed++ % GROUP_MARKS] = group->issued; }
+void group_commit(AsyncGroup *group) {
+  group->mark[group->committed++ % GROUP_MARKS] = group->issued;
+}
 
 bool group_reached(const AsyncGroup *group, uint32_t allowed, bool read) {
   if (allowed >= group->committed) return true;
@@ -360,12 +380,13 @@ static bool group_ready(Machine *machine, Warp *warp, const Wait *wait) {
   const AsyncGroup *groups = wait->data;
   if (wait->count & WAIT_PER_WARP) return group_reached(groups, wait->number, wait->count & WAIT_FOR_READ);
   bool ready = true;
-  FOR_LANES(lane, wait->lanes) ready &= group_reached(&groups[lane], wait->number, wait->count & WAIT_FOR_READ);
+  FOR_LANES(lane, wait->lanes)
+  ready &= group_reached(&groups[lane], wait->number, wait->count & WAIT_FOR_READ);
   return ready;
 }
 
-ExecResult group_wait(Machine *machine, Warp *warp, uint32_t lanes, AsyncGroup *groups, bool per_warp, uint32_t allowed,
-                      bool read, const char *what) {
+ExecResult group_wait(Machine *machine, Warp *warp, uint32_t lanes, AsyncGroup *groups, bool per_warp,
+                      uint32_t allowed, bool read, const char *what) {
   uint32_t pending = 0;
   FOR_LANES(lane, lanes) {
     if (!group_reached(per_warp ? groups : &groups[lane], allowed, read)) pending |= 1u << lane;
@@ -382,15 +403,16 @@ ExecResult group_wait(Machine *machine, Warp *warp, uint32_t lanes, AsyncGroup *
 
 uint8_t *async_shared(Machine *machine, const Origin *origin, const Cta *cta, uint64_t offset, uint64_t bytes,
                       const char *what) {
-  if (offset >= SHARED_FIRST && bytes <= cta->smem_bytes && offset <= cta->smem_bytes - bytes) return cta->smem + offset;
-  machine_fault_at(machine, origin,
-                   "%s: shared memory 0x%llx to 0x%llx is outside of the CTA's 0x%x to 0x%x", what,
-                   (unsigned long long)offset, (unsigned long long)(offset + bytes), SHARED_FIRST, cta->smem_bytes);
+  if (offset >= SHARED_FIRST && bytes <= cta->smem_bytes && offset <= cta->smem_bytes - bytes)
+    return cta->smem + offset;
+  machine_fault_at(machine, origin, "%s: shared memory 0x%llx to 0x%llx is outside of the CTA's 0x%x to 0x%x",
+                   what, (unsigned long long)offset, (unsigned long long)(offset + bytes), SHARED_FIRST,
+                   cta->smem_bytes);
   return NULL;
 }
 
-Cta *async_shared_target(Machine *machine, Warp *warp, int lane, uint64_t address, uint32_t align, const char *what,
-                         uint32_t *offset) {
+Cta *async_shared_target(Machine *machine, Warp *warp, int lane, uint64_t address, uint32_t align,
+                         const char *what, uint32_t *offset) {
   Cta *cta = space_shared_cta(machine, warp->cta, address, offset);
   if (!cta) {
     machine_fault(machine, warp, lane, "%s: address 0x%llx names no shared memory of this cluster", what,

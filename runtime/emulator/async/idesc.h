@@ -1,4 +1,5 @@
-// The 32-bit instruction descriptor of tcgen05.mma (PTX ISA 9.7.16.4.2, tables 42-45) and the shapes of table 39.
+// The 32-bit instruction descriptor of tcgen05.mma (PTX ISA 9.7.16.4.2, tables 42-45) and the shapes of
+// table 39.
 #ifndef PTXEMU_ASYNC_IDESC_H
 #define PTXEMU_ASYNC_IDESC_H
 
@@ -17,10 +18,13 @@ typedef struct {
   bool scale_ue8m0;
 } Idesc;
 
-static inline bool kind_is_scaled(MmaKind kind) { return kind >= KIND_MXF8F6F4; }
+static inline bool kind_is_scaled(MmaKind kind) {
+  return kind >= KIND_MXF8F6F4;
+}
 
-// False with the reason when a field is illegal for the kind and cta_group (1 or 2). `scale_vector`: scales per row
-// and instruction, 1, 2 or 4, for scaled kinds.
-bool idesc_decode(uint32_t word, MmaKind kind, int cta_group, bool ws, int scale_vector, Idesc *out, SpaceError *why);
+// False with the reason when a field is illegal for the kind and cta_group (1 or 2). `scale_vector`: scales
+// per row and instruction, 1, 2 or 4, for scaled kinds.
+bool idesc_decode(uint32_t word, MmaKind kind, int cta_group, bool ws, int scale_vector, Idesc *out,
+                  SpaceError *why);
 
 #endif

@@ -1,6 +1,6 @@
 // mbarriers live in emulated shared memory, all state in their 8 bytes, since kernels invalidate, overlay and
-// re-initialise them: bit 0 phase, 1-20 pending, 21-40 expected, 41-61 tx (signed), 62-63 a mark (binary 10) that
-// tells a barrier from other data. A state token is the word before the arrive (PTX ISA 9.7.13.15).
+// re-initialise them: bit 0 phase, 1-20 pending, 21-40 expected, 41-61 tx (signed), 62-63 a mark (binary 10)
+// that tells a barrier from other data. A state token is the word before the arrive (PTX ISA 9.7.13.15).
 #include <string.h>
 
 #include "async/async_internal.h"
@@ -30,13 +30,16 @@ static uint64_t load(const uint8_t *host) {
 }
 
 // Host address of a live mbarrier and its state, or NULL after the fault.
-static uint8_t *find(Machine *machine, const Origin *origin, const Cta *cta, uint32_t offset, MbarrierState *state) {
+static uint8_t *find(Machine *machine, const Origin *origin, const Cta *cta, uint32_t offset,
+                     MbarrierState *state) {
   uint8_t *host = async_shared(machine, origin, cta, offset, 8, "mbarrier");
   if (!host) return NULL;
   *state = mbarrier_decode(load(host));
   if (state->valid) return host;
-  machine_fault_at(machine, origin, "no mbarrier lives at shared address 0x%x of CTA %u: it was never initialised, "
-                   "was invalidated or overwritten", offset, cta->rank);
+  machine_fault_at(machine, origin,
+                   "no mbarrier lives at shared address 0x%x of CTA %u: it was never initialised, "
+                   "was invalidated or overwritten",
+                   offset, cta->rank);
   return NULL;
 }
 
@@ -52,20 +55,23 @@ static bool apply(Machine *machine, const Origin *origin, Cta *cta, uint32_t off
   if (!host) return false;
   if (token) *token = load(host);
   if (change->arrivals > state.pending) {
-    machine_fault_at(machine, origin, "mbarrier 0x%x of CTA %u: %u arrivals, but its phase %u waits for %u more of %u "
-                     "(%lld bytes missing): the phase is overrun", offset, cta->rank, change->arrivals, state.phase,
-                     state.pending, state.expected, (long long)state.tx);
+    machine_fault_at(machine, origin,
+                     "mbarrier 0x%x of CTA %u: %u arrivals, but its phase %u waits for %u more of %u "
+                     "(%lld bytes missing): the phase is overrun",
+                     offset, cta->rank, change->arrivals, state.phase, state.pending, state.expected,
+                     (long long)state.tx);
     return false;
   }
   if (state.pending + change->added > COUNT_MAX) {
-    machine_fault_at(machine, origin, "mbarrier 0x%x of CTA %u: the pending count would exceed %d", offset, cta->rank,
-                     COUNT_MAX);
+    machine_fault_at(machine, origin, "mbarrier 0x%x of CTA %u: the pending count would exceed %d", offset,
+                     cta->rank, COUNT_MAX);
     return false;
   }
   state.pending += change->added;
   state.tx += change->tx;
   if (state.tx > TX_MAX || state.tx < -TX_MAX) {
-    machine_fault_at(machine, origin, "mbarrier 0x%x of CTA %u: the transaction count would be %lld, beyond %d", offset,
+    machine_fault_at(machine, origin,
+                     "mbarrier 0x%x of CTA %u: the transaction count would be %lld, beyond %d", offset,
                      cta->rank, (long long)state.tx, TX_MAX);
     return false;
   }
@@ -79,7 +85,8 @@ static bool apply(Machine *machine, const Origin *origin, Cta *cta, uint32_t off
   uint64_t word = mbarrier_encode(&state);
   memcpy(host, &word, sizeof word);
   if (change->arrivals && machine->event_mask >> EVENT_ARRIVE & 1)
-    machine_emit(machine, &(Event){EVENT_ARRIVE, cta, NULL, origin->inst, 0, SPACE_SHARED, offset, change->arrivals});
+    machine_emit(machine,
+                 &(Event){EVENT_ARRIVE, cta, NULL, origin->inst, 0, SPACE_SHARED, offset, change->arrivals});
   return true;
 }
 
@@ -96,12 +103,13 @@ bool mbarrier_complete_tx(Machine *machine, const Origin *origin, Cta *cta, uint
 }
 
 // The barrier that operand `index` names. Local-only instructions refuse another CTA's.
-static Cta *target(Machine *machine, Warp *warp, const Inst *inst, int index, int lane, bool local, uint32_t *offset) {
-  Cta *cta =
-      async_shared_target(machine, warp, lane, op_address(warp, &inst->ops[index], lane), 8, "mbarrier", offset);
+static Cta *target(Machine *machine, Warp *warp, const Inst *inst, int index, int lane, bool local,
+                   uint32_t *offset) {
+  Cta *cta = async_shared_target(machine, warp, lane, op_address(warp, &inst->ops[index], lane), 8,
+                                 "mbarrier", offset);
   if (cta && local && cta != warp->cta) {
-    machine_fault(machine, warp, lane, "this operation is for the CTA's own mbarriers; the address is in CTA %u",
-                  cta->rank);
+    machine_fault(machine, warp, lane,
+                  "this operation is for the CTA's own mbarriers; the address is in CTA %u", cta->rank);
     return NULL;
   }
   return cta;
@@ -113,7 +121,8 @@ static ExecResult exec_init(Machine *machine, Warp *warp, const Inst *inst, uint
     Cta *cta = target(machine, warp, inst, 0, (int)lane, true, &offset);
     if (!cta) return EXEC_FAULT;
     if (count == 0 || count > COUNT_MAX)
-      return machine_fault(machine, warp, (int)lane, "mbarrier.init: the count %u is not in 1 to %d", count, COUNT_MAX);
+      return machine_fault(machine, warp, (int)lane, "mbarrier.init: the count %u is not in 1 to %d", count,
+                           COUNT_MAX);
     Origin origin = origin_here(machine, warp, (int)lane);
     uint8_t *host = async_shared(machine, &origin, cta, offset, 8, "mbarrier");
     if (!host) return EXEC_FAULT;
@@ -162,7 +171,8 @@ static ExecResult exec_arrive(Machine *machine, Warp *warp, const Inst *inst, ui
 static const char *select_arrive(Inst *inst) {
   inst->exec = exec_arrive;
   inst->aux = 0;
-  return inst_has(inst, MOD_expect_tx) && inst->nops < 3 ? "arrive.expect_tx needs a transaction count" : NULL;
+  return inst_has(inst, MOD_expect_tx) && inst->nops < 3 ? "arrive.expect_tx needs a transaction count"
+                                                         : NULL;
 }
 
 static const char *select_arrive_drop(Inst *inst) {
@@ -205,8 +215,8 @@ static bool wait_ready(Machine *machine, Warp *warp, const Wait *wait) {
   return phase_over(wait->cta, wait->address, wait->number);
 }
 
-// The lanes whose phase is not over wait, together with those of the same barrier and parity; the others come back at
-// once, to wait in a group of their own.
+// The lanes whose phase is not over wait, together with those of the same barrier and parity; the others come
+// back at once, to wait in a group of their own.
 static ExecResult exec_wait(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   bool blocking = inst->aux, parity_form = inst_has(inst, MOD_parity);
   uint32_t over = 0, same = 0;
@@ -224,12 +234,18 @@ static ExecResult exec_wait(Machine *machine, Warp *warp, const Inst *inst, uint
       continue;
     }
     if (wait.kind == WAIT_NONE)
-      wait = (Wait){.kind = WAIT_MBARRIER, .ready = wait_ready, .what = "mbarrier wait", .cta = cta,
-                    .address = offset, .number = parity};
+      wait = (Wait){.kind = WAIT_MBARRIER,
+                    .ready = wait_ready,
+                    .what = "mbarrier wait",
+                    .cta = cta,
+                    .address = offset,
+                    .number = parity};
     if (wait.address == offset && wait.number == parity) same |= 1u << lane;
   }
   op_set_pred(warp, &inst->ops[0], lanes, over);
-  if (over) machine_event(machine, EVENT_BARRIER, warp, over, SPACE_SHARED, op_address(warp, &inst->ops[1], first_lane(over)), 8);
+  if (over)
+    machine_event(machine, EVENT_BARRIER, warp, over, SPACE_SHARED,
+                  op_address(warp, &inst->ops[1], first_lane(over)), 8);
   if (!blocking || over == lanes) return EXEC_NEXT;
   wait.lanes = same;
   return warp_block(machine, warp, same, lanes & ~over & ~same, &wait);
@@ -256,11 +272,26 @@ const InstDef mbarrier_insts[] = {
     {.name = "mbarrier.init", .classes = MC(SPACE), .operands = "mi", .exec = exec_init},
     {.name = "mbarrier.inval", .classes = MC(SPACE), .operands = "m", .exec = exec_inval},
     {.name = "mbarrier.arrive", .classes = MBARRIER_CLASSES, .operands = "lm?i", .select = select_arrive},
-    {.name = "mbarrier.arrive_drop", .classes = MBARRIER_CLASSES, .operands = "lm?i", .select = select_arrive_drop},
-    {.name = "mbarrier.expect_tx", .classes = MBARRIER_CLASSES, .operands = "mi", .min_sm = 90, .select = select_expect_tx},
-    {.name = "mbarrier.complete_tx", .classes = MBARRIER_CLASSES, .operands = "mi", .min_sm = 90, .select = select_complete_tx},
+    {.name = "mbarrier.arrive_drop",
+     .classes = MBARRIER_CLASSES,
+     .operands = "lm?i",
+     .select = select_arrive_drop},
+    {.name = "mbarrier.expect_tx",
+     .classes = MBARRIER_CLASSES,
+     .operands = "mi",
+     .min_sm = 90,
+     .select = select_expect_tx},
+    {.name = "mbarrier.complete_tx",
+     .classes = MBARRIER_CLASSES,
+     .operands = "mi",
+     .min_sm = 90,
+     .select = select_complete_tx},
     {.name = "mbarrier.test_wait", .classes = MBARRIER_CLASSES, .operands = "pmr", .exec = exec_wait},
-    {.name = "mbarrier.try_wait", .classes = MBARRIER_CLASSES, .operands = "pmr?i", .min_sm = 90, .select = select_try_wait},
+    {.name = "mbarrier.try_wait",
+     .classes = MBARRIER_CLASSES,
+     .operands = "pmr?i",
+     .min_sm = 90,
+     .select = select_try_wait},
     {.name = "mbarrier.pending_count", .operands = "il", .exec = exec_pending_count},
     {0},
 };

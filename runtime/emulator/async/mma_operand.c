@@ -1,4 +1,5 @@
-// Shared memory is read in units of 16 bytes: along K when K-major, along M or N otherwise (PTX ISA 9.7.16.10.4).
+// Shared memory is read in units of 16 bytes: along K when K-major, along M or N otherwise (PTX
+// ISA 9.7.16.10.4).
 #include "async/mma_operand.h"
 
 #include <string.h>
@@ -11,16 +12,31 @@ typedef struct {
 } TypeRow;
 
 static const TypeRow rows_of_types[] = {
-    [MMA_F16] = {"f16", 8, 2, -14},         [MMA_BF16] = {"bf16", 8, 2, -126}, [MMA_TF32] = {"tf32", 4, 1, -126},
-    [MMA_E4M3] = {"e4m3", 16, 4, -6},       [MMA_E5M2] = {"e5m2", 16, 4, -14}, [MMA_E2M3] = {"e2m3", 16, 4, 0},
-    [MMA_E3M2] = {"e3m2", 16, 4, -2},       [MMA_E2M1] = {"e2m1", 16, 4, 0},   [MMA_E2M1_PACKED] = {"e2m1", 32, 8, 0},
-    [MMA_U8] = {"u8", 16, 4, 0},            [MMA_S8] = {"s8", 16, 4, 0},
+    [MMA_F16] = {"f16", 8, 2, -14},
+    [MMA_BF16] = {"bf16", 8, 2, -126},
+    [MMA_TF32] = {"tf32", 4, 1, -126},
+    [MMA_E4M3] = {"e4m3", 16, 4, -6},
+    [MMA_E5M2] = {"e5m2", 16, 4, -14},
+    [MMA_E2M3] = {"e2m3", 16, 4, 0},
+    [MMA_E3M2] = {"e3m2", 16, 4, -2},
+    [MMA_E2M1] = {"e2m1", 16, 4, 0},
+    [MMA_E2M1_PACKED] = {"e2m1", 32, 8, 0},
+    [MMA_U8] = {"u8", 16, 4, 0},
+    [MMA_S8] = {"s8", 16, 4, 0},
 };
 
-const char *mma_type_name(MmaType type) { return rows_of_types[type].name; }
-bool mma_type_is_int(MmaType type) { return type == MMA_U8 || type == MMA_S8; }
-int mma_type_per_unit(MmaType type) { return rows_of_types[type].per_unit; }
-int mma_type_per_word(MmaType type) { return rows_of_types[type].per_word; }
+const char *mma_type_name(MmaType type) {
+  return rows_of_types[type].name;
+}
+bool mma_type_is_int(MmaType type) {
+  return type == MMA_U8 || type == MMA_S8;
+}
+int mma_type_per_unit(MmaType type) {
+  return rows_of_types[type].per_unit;
+}
+int mma_type_per_word(MmaType type) {
+  return rows_of_types[type].per_word;
+}
 
 static unsigned packed_bits(const uint8_t *bytes, int index, int width) {
   int at = index * width;
@@ -45,35 +61,59 @@ static void decode_unit(const Scratch *tables, MmaType type, const uint8_t unit[
   int count = rows_of_types[type].per_unit;
   for (int i = 0; i < count; i++) {
     switch (type) {
-    case MMA_F16: out[i] = half_at(unit, i, false); break;
-    case MMA_BF16: out[i] = half_at(unit, i, true); break;
-    case MMA_TF32: out[i] = tf32_at(unit, i); break;
-    case MMA_E4M3: out[i] = tables->e4m3[unit[i]]; break;
-    case MMA_E5M2: out[i] = tables->e5m2[unit[i]]; break;
-    case MMA_E2M3: out[i] = tables->e2m3[packed_bits(unit, i, 6)]; break;
-    case MMA_E3M2: out[i] = tables->e3m2[packed_bits(unit, i, 6)]; break;
+    case MMA_F16:
+      out[i] = half_at(unit, i, false);
+      break;
+    case MMA_BF16:
+      out[i] = half_at(unit, i, true);
+      break;
+    case MMA_TF32:
+      out[i] = tf32_at(unit, i);
+      break;
+    case MMA_E4M3:
+      out[i] = tables->e4m3[unit[i]];
+      break;
+    case MMA_E5M2:
+      out[i] = tables->e5m2[unit[i]];
+      break;
+    case MMA_E2M3:
+      out[i] = tables->e2m3[packed_bits(unit, i, 6)];
+      break;
+    case MMA_E3M2:
+      out[i] = tables->e3m2[packed_bits(unit, i, 6)];
+      break;
     case MMA_E2M1:
-    case MMA_E2M1_PACKED: out[i] = tables->e2m1[packed_bits(unit, i, 4)]; break;
-    case MMA_U8: out[i] = unit[i]; break;
-    case MMA_S8: out[i] = (int8_t)unit[i]; break;
+    case MMA_E2M1_PACKED:
+      out[i] = tables->e2m1[packed_bits(unit, i, 4)];
+      break;
+    case MMA_U8:
+      out[i] = unit[i];
+      break;
+    case MMA_S8:
+      out[i] = (int8_t)unit[i];
+      break;
     }
   }
 }
 
 static void put(const MmaTarget *target, int row, int k, float value) {
-  if (target->ints) target->ints[row * target->k + k] = (int16_t)value;
-  else num_tile_set(target->tile, row, k, target->negate ? -value : value, rows_of_types[target->type].min_exponent);
+  if (target->ints)
+    target->ints[row * target->k + k] = (int16_t)value;
+  else
+    num_tile_set(target->tile, row, k, target->negate ? -value : value,
+                 rows_of_types[target->type].min_exponent);
 }
 
-static bool load_unit(Machine *machine, const Origin *origin, const Cta *cta, uint32_t address, MmaType type, float *out) {
+static bool load_unit(Machine *machine, const Origin *origin, const Cta *cta, uint32_t address, MmaType type,
+                      float *out) {
   const uint8_t *host = async_shared(machine, origin, cta, address, 16, "matrix operand");
   if (!host) return false;
   decode_unit(engine_scratch(machine), type, host, out);
   return true;
 }
 
-bool mma_load_shared(Machine *machine, const Origin *origin, const Cta *cta, const SmemDesc *desc, bool mn_major,
-                     int first, int rows, const MmaTarget *target) {
+bool mma_load_shared(Machine *machine, const Origin *origin, const Cta *cta, const SmemDesc *desc,
+                     bool mn_major, int first, int rows, const MmaTarget *target) {
   int per_unit = mma_type_per_unit(target->type);
   bool wide = target->type == MMA_TF32;
   float values[32];
@@ -83,8 +123,10 @@ bool mma_load_shared(Machine *machine, const Origin *origin, const Cta *cta, con
       uint32_t address = smem_desc_unit(desc, mn_major, wide, line, unit);
       if (!load_unit(machine, origin, cta, address, target->type, values)) return false;
       for (int i = 0; i < per_unit; i++) {
-        if (mn_major) put(target, first + unit * per_unit + i, line, values[i]);
-        else put(target, first + line, unit * per_unit + i, values[i]);
+        if (mn_major)
+          put(target, first + unit * per_unit + i, line, values[i]);
+        else
+          put(target, first + line, unit * per_unit + i, values[i]);
       }
     }
   }
@@ -98,7 +140,8 @@ void mma_load_word(Machine *machine, uint32_t word, int row, int k, const MmaTar
   switch (target->type) {
   case MMA_E2M3:
   case MMA_E3M2:
-    for (int i = 0; i < 4; i++) values[i] = (target->type == MMA_E2M3 ? tables->e2m3 : tables->e3m2)[bytes[i] & 63];
+    for (int i = 0; i < 4; i++)
+      values[i] = (target->type == MMA_E2M3 ? tables->e2m3 : tables->e3m2)[bytes[i] & 63];
     break;
   case MMA_E2M1:  // bits 2-5 of the container, as for warp-level mma
     for (int i = 0; i < 4; i++) values[i] = tables->e2m1[bytes[i] >> 2 & 15];
@@ -110,7 +153,9 @@ void mma_load_word(Machine *machine, uint32_t word, int row, int k, const MmaTar
   case MMA_E5M2:
   case MMA_E2M1_PACKED:
   case MMA_U8:
-  case MMA_S8: decode_unit(tables, target->type, bytes, values); break;
+  case MMA_S8:
+    decode_unit(tables, target->type, bytes, values);
+    break;
   }
   for (int i = 0; i < mma_type_per_word(target->type); i++) put(target, row, k + i, values[i]);
 }

@@ -1,5 +1,5 @@
-// Operand tiles of tensor-core instructions, decoded once per instruction into values and exponents: from shared
-// memory through a descriptor, from tensor memory, or from registers. Used by tcgen05.mma and wgmma.
+// Operand tiles of tensor-core instructions, decoded once per instruction into values and exponents: from
+// shared memory through a descriptor, from tensor memory, or from registers. Used by tcgen05.mma and wgmma.
 #ifndef PTXEMU_ASYNC_MMA_OPERAND_H
 #define PTXEMU_ASYNC_MMA_OPERAND_H
 
@@ -7,10 +7,17 @@
 #include "async/smem_desc.h"
 
 typedef enum {
-  MMA_F16, MMA_BF16, MMA_TF32, MMA_E4M3, MMA_E5M2,
-  MMA_E2M3, MMA_E3M2, MMA_E2M1,  // in 8-bit containers, or 16 elements padded to 16 bytes in shared memory
-  MMA_E2M1_PACKED,               // two per byte
-  MMA_U8, MMA_S8,
+  MMA_F16,
+  MMA_BF16,
+  MMA_TF32,
+  MMA_E4M3,
+  MMA_E5M2,
+  MMA_E2M3,
+  MMA_E3M2,
+  MMA_E2M1,         // in 8-bit containers, or 16 elements padded to 16 bytes in shared memory
+  MMA_E2M1_PACKED,  // two per byte
+  MMA_U8,
+  MMA_S8,
 } MmaType;
 
 const char *mma_type_name(MmaType type);
@@ -29,8 +36,8 @@ typedef struct {
 } MmaTarget;
 
 // Rows first … first + rows - 1 of the target from the shared memory of `cta`. False after reporting a fault.
-bool mma_load_shared(Machine *machine, const Origin *origin, const Cta *cta, const SmemDesc *desc, bool mn_major,
-                     int first, int rows, const MmaTarget *target);
+bool mma_load_shared(Machine *machine, const Origin *origin, const Cta *cta, const SmemDesc *desc,
+                     bool mn_major, int first, int rows, const MmaTarget *target);
 // Elements of one 32-bit word: k, k + 1, … of `row`.
 void mma_load_word(Machine *machine, uint32_t word, int row, int k, const MmaTarget *target);
 

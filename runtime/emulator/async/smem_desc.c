@@ -1,18 +1,23 @@
-// Eight rows by 16 bytes make a core matrix, or 8 rows by the swizzle span an atom; LBO and SBO step between them,
-// and swap their roles between the two MN-major cases. Measured on hardware for every mode but the 32-byte atoms.
+// Eight rows by 16 bytes make a core matrix, or 8 rows by the swizzle span an atom; LBO and SBO step between
+// them, and swap their roles between the two MN-major cases. Measured on hardware for every mode but the
+// 32-byte atoms.
 #include "async/smem_desc.h"
 
 #include <stdio.h>
 
 int swizzle_span(Swizzle swizzle) {
   switch (swizzle) {
-  case SWIZZLE_NONE: return 16;
-  case SWIZZLE_32B: return 32;
-  case SWIZZLE_64B: return 64;
+  case SWIZZLE_NONE:
+    return 16;
+  case SWIZZLE_32B:
+    return 32;
+  case SWIZZLE_64B:
+    return 64;
   case SWIZZLE_128B:
   case SWIZZLE_128B_ATOM_32B:
   case SWIZZLE_128B_ATOM_32B_FLIP_8B:
-  case SWIZZLE_128B_ATOM_64B: break;
+  case SWIZZLE_128B_ATOM_64B:
+    break;
   }
   return 128;
 }
@@ -20,13 +25,19 @@ int swizzle_span(Swizzle swizzle) {
 uint32_t swizzle_address(Swizzle swizzle, uint32_t address, int base_offset) {
   uint32_t phase = (address >> 7) - (uint32_t)base_offset;
   switch (swizzle) {
-  case SWIZZLE_NONE: return address;
-  case SWIZZLE_32B: return address ^ (phase & 1) << 4;
-  case SWIZZLE_64B: return address ^ (phase & 3) << 4;
-  case SWIZZLE_128B: return address ^ (phase & 7) << 4;
+  case SWIZZLE_NONE:
+    return address;
+  case SWIZZLE_32B:
+    return address ^ (phase & 1) << 4;
+  case SWIZZLE_64B:
+    return address ^ (phase & 3) << 4;
+  case SWIZZLE_128B:
+    return address ^ (phase & 7) << 4;
   case SWIZZLE_128B_ATOM_32B:
-  case SWIZZLE_128B_ATOM_32B_FLIP_8B: return address ^ (phase & 3) << 5;
-  case SWIZZLE_128B_ATOM_64B: break;
+  case SWIZZLE_128B_ATOM_32B_FLIP_8B:
+    return address ^ (phase & 3) << 5;
+  case SWIZZLE_128B_ATOM_64B:
+    break;
   }
   return address ^ (phase & 1) << 6;
 }
@@ -47,14 +58,15 @@ bool smem_desc_tcgen05(uint64_t word, SmemDesc *desc, SpaceError *why) {
   unsigned constant = word >> 46 & 7, code = (unsigned)(word >> 61), zeros = (unsigned)(word >> 53 & 0xFF);
   decode_common(word, desc);
   if (constant != 1) {
-    snprintf(why->text, sizeof why->text, "shared-memory descriptor 0x%016llx: bits 46-48 must be 0b001, but are %u",
+    snprintf(why->text, sizeof why->text,
+             "shared-memory descriptor 0x%016llx: bits 46-48 must be 0b001, but are %u",
              (unsigned long long)word, constant);
     return false;
   }
   if (code == 3 || code == 5 || code == 7) {
     snprintf(why->text, sizeof why->text,
-             "shared-memory descriptor 0x%016llx: swizzle code %u in bits 61-63 is reserved", (unsigned long long)word,
-             code);
+             "shared-memory descriptor 0x%016llx: swizzle code %u in bits 61-63 is reserved",
+             (unsigned long long)word, code);
     return false;
   }
   if (word >> 52 & 1) {
@@ -65,7 +77,8 @@ bool smem_desc_tcgen05(uint64_t word, SmemDesc *desc, SpaceError *why) {
   }
   if (zeros || (word >> 14 & 3) || (word >> 30 & 3)) {
     snprintf(why->text, sizeof why->text,
-             "shared-memory descriptor 0x%016llx: bits 14-15, 30-31 and 53-60 must be 0", (unsigned long long)word);
+             "shared-memory descriptor 0x%016llx: bits 14-15, 30-31 and 53-60 must be 0",
+             (unsigned long long)word);
     return false;
   }
   desc->swizzle = codes[code];
@@ -78,7 +91,8 @@ bool smem_desc_wgmma(uint64_t word, SmemDesc *desc, SpaceError *why) {
   desc->swizzle = codes[word >> 62];
   // Bits outside of the fields, 46-48 (which tcgen05 sets) among them, must be zero.
   if (!(word & 0x3FF1C000C000C000u)) return true;
-  snprintf(why->text, sizeof why->text, "wgmma descriptor 0x%016llx has bits set outside of its fields (mask 0x%llx)",
+  snprintf(why->text, sizeof why->text,
+           "wgmma descriptor 0x%016llx has bits set outside of its fields (mask 0x%llx)",
            (unsigned long long)word, (unsigned long long)(word & 0x3FF1C000C000C000u));
   return false;
 }

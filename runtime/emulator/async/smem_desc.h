@@ -20,7 +20,8 @@ typedef enum {
 
 // Bytes of one swizzled row: 16 without swizzle, then 32, 64, 128.
 int swizzle_span(Swizzle swizzle);
-// The address after swizzling; `base_offset` in units of 128 bytes, 0 for TMA. The 8-byte flip is not included.
+// The address after swizzling; `base_offset` in units of 128 bytes, 0 for TMA. The 8-byte flip is not
+// included.
 uint32_t swizzle_address(Swizzle swizzle, uint32_t address, int base_offset);
 
 typedef struct {
@@ -33,8 +34,9 @@ typedef struct {
 bool smem_desc_tcgen05(uint64_t word, SmemDesc *desc, SpaceError *why);
 bool smem_desc_wgmma(uint64_t word, SmemDesc *desc, SpaceError *why);
 
-// Address of a 16-byte unit of an operand. K-major: the `unit`-th of row `line` (line counts M or N). MN-major: the
-// `unit`-th along M or N of the K row `line`. `wide_elements`: 4-byte elements, whose MN-major atoms are 4 rows deep.
+// Address of a 16-byte unit of an operand. K-major: the `unit`-th of row `line` (line counts M or N).
+// MN-major: the `unit`-th along M or N of the K row `line`. `wide_elements`: 4-byte elements, whose MN-major
+// atoms are 4 rows deep.
 uint32_t smem_desc_unit(const SmemDesc *desc, bool mn_major, bool wide_elements, int line, int unit);
 
 #endif

@@ -1,5 +1,5 @@
-// tcgen05.alloc, dealloc and relinquish_alloc_permit (PTX ISA 9.7.16.7). With cta_group::2 a warp of each CTA of the
-// pair executes alloc: the first to come waits, the second takes the columns in both.
+// tcgen05.alloc, dealloc and relinquish_alloc_permit (PTX ISA 9.7.16.7). With cta_group::2 a warp of each CTA
+// of the pair executes alloc: the first to come waits, the second takes the columns in both.
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,9 @@ int tcgen05_group(Machine *machine, const Warp *warp, int lane, const Inst *inst
   int group = inst_has(inst, MOD_cta_group_2) ? 2 : 1;
   if (async->cta_group == 0) async->cta_group = group;
   if (async->cta_group != group) {
-    machine_fault(machine, warp, lane, "cta_group::%d after cta_group::%d: all tcgen05 instructions of a kernel must agree",
-                  group, async->cta_group);
+    machine_fault(machine, warp, lane,
+                  "cta_group::%d after cta_group::%d: all tcgen05 instructions of a kernel must agree", group,
+                  async->cta_group);
     return 0;
   }
   if (group == 2 && !cta_pair_peer(warp->cta)) {
@@ -24,10 +25,12 @@ int tcgen05_group(Machine *machine, const Warp *warp, int lane, const Inst *inst
   return group;
 }
 
-bool tcgen05_columns(Machine *machine, const Origin *origin, const Cta *cta, int first, int count, const char *what) {
+bool tcgen05_columns(Machine *machine, const Origin *origin, const Cta *cta, int first, int count,
+                     const char *what) {
   const Tmem *tmem = &cta_async(cta)->tmem;
   if (tmem->cells && tmem_allocated(tmem, first, count)) return true;
-  machine_fault_at(machine, origin, "%s: tensor memory columns %d to %d of CTA %u are not all allocated (%d columns are)",
+  machine_fault_at(machine, origin,
+                   "%s: tensor memory columns %d to %d of CTA %u are not all allocated (%d columns are)",
                    what, first, first + count - 1, cta->rank, tmem_columns_held(tmem));
   return false;
 }
@@ -44,7 +47,8 @@ static bool make_cells(Machine *machine, Tmem *tmem) {
 static void grant(Machine *machine, const Warp *warp, Cta *cta, int first, uint32_t columns) {
   tmem_take(&cta_async(cta)->tmem, first, columns);
   if (machine->event_mask >> EVENT_TMEM_ALLOC & 1)
-    machine_emit(machine, &(Event){EVENT_TMEM_ALLOC, cta, warp, machine->inst, 0, SPACE_TMEM, (uint64_t)first, columns});
+    machine_emit(machine, &(Event){EVENT_TMEM_ALLOC, cta, warp, machine->inst, 0, SPACE_TMEM, (uint64_t)first,
+                                   columns});
 }
 
 static bool columns_ready(Machine *machine, Warp *warp, const Wait *wait) {
@@ -58,22 +62,33 @@ static bool pair_ready(Machine *machine, Warp *warp, const Wait *wait) {
   return cta_async(warp->cta)->pair == PAIR_GRANTED;
 }
 
-static ExecResult wait_for_columns(Machine *machine, Warp *warp, uint32_t lanes, uint32_t columns, Cta *peer) {
-  Wait wait = {.kind = WAIT_TMEM_ALLOC, .ready = columns_ready, .what = "tcgen05.alloc", .cta = warp->cta,
-               .number = columns, .lanes = lanes, .data = peer};
+static ExecResult wait_for_columns(Machine *machine, Warp *warp, uint32_t lanes, uint32_t columns,
+                                   Cta *peer) {
+  Wait wait = {.kind = WAIT_TMEM_ALLOC,
+               .ready = columns_ready,
+               .what = "tcgen05.alloc",
+               .cta = warp->cta,
+               .number = columns,
+               .lanes = lanes,
+               .data = peer};
   return warp_block(machine, warp, lanes, 0, &wait);
 }
 
 static ExecResult wait_for_peer(Machine *machine, Warp *warp, uint32_t lanes, uint32_t columns) {
-  Wait wait = {.kind = WAIT_PEER, .ready = pair_ready, .what = "tcgen05.alloc.cta_group::2 of the pair's other CTA",
-               .cta = warp->cta, .number = columns, .lanes = lanes};
+  Wait wait = {.kind = WAIT_PEER,
+               .ready = pair_ready,
+               .what = "tcgen05.alloc.cta_group::2 of the pair's other CTA",
+               .cta = warp->cta,
+               .number = columns,
+               .lanes = lanes};
   return warp_block(machine, warp, lanes, 0, &wait);
 }
 
 static ExecResult store_address(Machine *machine, Warp *warp, const Inst *inst, int lane, int first) {
   uint32_t offset, address = (uint32_t)first;
   Origin origin = origin_here(machine, warp, lane);
-  Cta *cta = async_shared_target(machine, warp, lane, op_address(warp, &inst->ops[0], lane), 4, "tcgen05.alloc", &offset);
+  Cta *cta = async_shared_target(machine, warp, lane, op_address(warp, &inst->ops[0], lane), 4,
+                                 "tcgen05.alloc", &offset);
   uint8_t *host = cta ? async_shared(machine, &origin, cta, offset, 4, "tcgen05.alloc") : NULL;
   if (!host) return EXEC_FAULT;
   memcpy(host, &address, 4);
@@ -81,7 +96,8 @@ static ExecResult store_address(Machine *machine, Warp *warp, const Inst *inst, 
   return EXEC_NEXT;
 }
 
-static ExecResult alloc_pair(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes, uint32_t columns) {
+static ExecResult alloc_pair(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes,
+                             uint32_t columns) {
   CtaAsync *own = cta_async(warp->cta);
   Cta *peer_cta = cta_pair_peer(warp->cta);
   CtaAsync *peer = cta_async(peer_cta);
@@ -95,8 +111,8 @@ static ExecResult alloc_pair(Machine *machine, Warp *warp, const Inst *inst, uin
     return wait_for_peer(machine, warp, lanes, columns);
   }
   if (peer->pair_columns != columns)
-    return machine_fault(machine, warp, -1, "the pair's CTAs allocate %u and %u columns: they must agree", columns,
-                         peer->pair_columns);
+    return machine_fault(machine, warp, -1, "the pair's CTAs allocate %u and %u columns: they must agree",
+                         columns, peer->pair_columns);
   int first = tmem_fit(&own->tmem, columns);
   if (first < 0 || tmem_fit(&peer->tmem, columns) != first)
     return wait_for_columns(machine, warp, lanes, columns, peer_cta);
@@ -113,7 +129,8 @@ static ExecResult exec_alloc(Machine *machine, Warp *warp, const Inst *inst, uin
   if (!group) return EXEC_FAULT;
   Tmem *tmem = &cta_async(warp->cta)->tmem;
   uint32_t columns = (uint32_t)op_get(warp, &inst->ops[1], lane);
-  bool granted = cta_async(warp->cta)->pair == PAIR_GRANTED;  // already checked, and counted as the last allocation
+  bool granted =
+      cta_async(warp->cta)->pair == PAIR_GRANTED;  // already checked, and counted as the last allocation
   const char *error = granted ? NULL : tmem_alloc_error(tmem, columns);
   if (error) return machine_fault(machine, warp, -1, "tcgen05.alloc of %u columns: %s", columns, error);
   if (!make_cells(machine, tmem)) return machine_fault(machine, warp, -1, "the emulator is out of memory");
@@ -128,9 +145,11 @@ static ExecResult exec_dealloc(Machine *machine, Warp *warp, const Inst *inst, u
   if (!warp_meet(machine, warp, lanes, ~0u)) return EXEC_BLOCK;
   int lane = first_lane(lanes);
   if (!tcgen05_group(machine, warp, lane, inst)) return EXEC_FAULT;
-  uint32_t address = (uint32_t)op_get(warp, &inst->ops[0], lane), columns = (uint32_t)op_get(warp, &inst->ops[1], lane);
+  uint32_t address = (uint32_t)op_get(warp, &inst->ops[0], lane),
+           columns = (uint32_t)op_get(warp, &inst->ops[1], lane);
   if (tmem_lane(address) || !tmem_release(&cta_async(warp->cta)->tmem, address, columns))
-    return machine_fault(machine, warp, -1, "tcgen05.dealloc of address 0x%x, %u columns: that is no allocation of this CTA",
+    return machine_fault(machine, warp, -1,
+                         "tcgen05.dealloc of address 0x%x, %u columns: that is no allocation of this CTA",
                          address, columns);
   machine_event(machine, EVENT_TMEM_FREE, warp, lanes, SPACE_TMEM, address, columns);
   return EXEC_NEXT;
@@ -144,8 +163,20 @@ static ExecResult exec_relinquish(Machine *machine, Warp *warp, const Inst *inst
 }
 
 const InstDef tcgen05_alloc_insts[] = {
-    {.name = "tcgen05.alloc", .classes = MC(ALIGNED) | MC(CTA_GROUP) | MC(SPACE), .operands = "mi", .min_sm = 100, .exec = exec_alloc},
-    {.name = "tcgen05.dealloc", .classes = MC(ALIGNED) | MC(CTA_GROUP), .operands = "ii", .min_sm = 100, .exec = exec_dealloc},
-    {.name = "tcgen05.relinquish_alloc_permit", .classes = MC(ALIGNED) | MC(CTA_GROUP), .operands = "", .min_sm = 100, .exec = exec_relinquish},
+    {.name = "tcgen05.alloc",
+     .classes = MC(ALIGNED) | MC(CTA_GROUP) | MC(SPACE),
+     .operands = "mi",
+     .min_sm = 100,
+     .exec = exec_alloc},
+    {.name = "tcgen05.dealloc",
+     .classes = MC(ALIGNED) | MC(CTA_GROUP),
+     .operands = "ii",
+     .min_sm = 100,
+     .exec = exec_dealloc},
+    {.name = "tcgen05.relinquish_alloc_permit",
+     .classes = MC(ALIGNED) | MC(CTA_GROUP),
+     .operands = "",
+     .min_sm = 100,
+     .exec = exec_relinquish},
     {0},
 };

@@ -1,6 +1,6 @@
-// The tensor engine: when a queued tcgen05.mma comes to its turn, operands are read from shared and tensor memory as
-// they are then, the product is summed into D, and for cta_group::2 both CTAs of the pair take part with the same
-// addresses: each holds half of A's rows, half of B's columns and half of D's rows.
+// The tensor engine: when a queued tcgen05.mma comes to its turn, operands are read from shared and tensor
+// memory as they are then, the product is summed into D, and for cta_group::2 both CTAs of the pair take part
+// with the same addresses: each holds half of A's rows, half of B's columns and half of D's rows.
 #include <math.h>
 #include <string.h>
 
@@ -19,13 +19,16 @@ void mma_place(DLayout layout, int columns, int row, int n, int *lane, int *colu
   *column = n;
   switch (layout) {
   case LAYOUT_A:
-  case LAYOUT_D: break;
+  case LAYOUT_D:
+    break;
   case LAYOUT_B:
   case LAYOUT_E:
     *lane = row + 64 * (n >= columns / 2);
     *column = n % (columns / 2);
     break;
-  case LAYOUT_F: *lane = row / 16 * 32 + row % 16; break;
+  case LAYOUT_F:
+    *lane = row / 16 * 32 + row % 16;
+    break;
   case LAYOUT_G:
     *lane = row + 32 * (n / (columns / 4));
     *column = n % (columns / 4);
@@ -37,10 +40,13 @@ int mma_d_columns(DLayout layout, int columns) {
   switch (layout) {
   case LAYOUT_A:
   case LAYOUT_D:
-  case LAYOUT_F: return columns;
+  case LAYOUT_F:
+    return columns;
   case LAYOUT_B:
-  case LAYOUT_E: return columns / 2;
-  case LAYOUT_G: break;
+  case LAYOUT_E:
+    return columns / 2;
+  case LAYOUT_G:
+    break;
   }
   return columns / 4;
 }
@@ -52,14 +58,18 @@ typedef struct {
   Cta *ctas[2];
 } Compute;
 
-static const Origin *origin_of(const Compute *c) { return &c->op->op.origin; }
+static const Origin *origin_of(const Compute *c) {
+  return &c->op->op.origin;
+}
 
 static MmaTarget target_of(const Compute *c, bool is_a) {
   const Idesc *idesc = &c->op->idesc;
   MmaType type = is_a ? idesc->a : idesc->b;
   bool ints = mma_type_is_int(type);
   return (MmaTarget){.tile = is_a ? &c->scratch->a : &c->scratch->b,
-                     .ints = !ints ? NULL : is_a ? c->scratch->int_a : c->scratch->int_b,
+                     .ints = !ints  ? NULL
+                             : is_a ? c->scratch->int_a
+                                    : c->scratch->int_b,
                      .k = idesc->k,
                      .type = type,
                      .negate = is_a ? idesc->negate_a : idesc->negate_b};
@@ -78,7 +88,8 @@ static bool load_b(const Compute *c) {
   MmaTarget target = target_of(c, false);
   begin_tile(&c->scratch->b, idesc->n, idesc->k);
   for (int half = 0; half < c->op->group; half++) {
-    if (!mma_load_shared(c->machine, origin_of(c), c->ctas[half], &c->op->b, idesc->transpose_b, half * rows, rows, &target))
+    if (!mma_load_shared(c->machine, origin_of(c), c->ctas[half], &c->op->b, idesc->transpose_b, half * rows,
+                         rows, &target))
       return false;
     engine_event(c->machine, &c->op->op, EVENT_ASYNC_READ, c->ctas[half], SPACE_SHARED, c->op->b.start,
                  (uint64_t)rows * 32);
@@ -88,18 +99,21 @@ static bool load_b(const Compute *c) {
 
 static bool load_a_tmem(const Compute *c, const Cta *cta, int rows, const MmaTarget *target) {
   const MmaOp *op = c->op;
-  int per_word = mma_type_per_word(op->idesc.a), words = op->idesc.k / per_word, first = tmem_column(op->a_address);
+  int per_word = mma_type_per_word(op->idesc.a), words = op->idesc.k / per_word,
+      first = tmem_column(op->a_address);
   if (!tcgen05_columns(c->machine, origin_of(c), cta, first, words, "A of tcgen05.mma")) return false;
   for (int row = 0; row < rows; row++) {
     int lane, column;
     mma_place(op->layout, op->idesc.n, row, 0, &lane, &column);
     lane += tmem_lane(op->a_address);
     if (lane >= TMEM_LANES) {
-      machine_fault_at(c->machine, origin_of(c), "tcgen05.mma: row %d of A would be in lane %d of tensor memory", row, lane);
+      machine_fault_at(c->machine, origin_of(c),
+                       "tcgen05.mma: row %d of A would be in lane %d of tensor memory", row, lane);
       return false;
     }
     for (int word = 0; word < words; word++)
-      mma_load_word(c->machine, *tmem_cell(&cta_async(cta)->tmem, lane, first + word), row, word * per_word, target);
+      mma_load_word(c->machine, *tmem_cell(&cta_async(cta)->tmem, lane, first + word), row, word * per_word,
+                    target);
   }
   engine_event(c->machine, &op->op, EVENT_ASYNC_READ, cta, SPACE_TMEM, op->a_address, (uint64_t)words);
   return true;
@@ -109,16 +123,21 @@ static bool load_a(const Compute *c, const Cta *cta, int rows) {
   MmaTarget target = target_of(c, true);
   begin_tile(&c->scratch->a, rows, c->op->idesc.k);
   if (c->op->a_in_tmem) return load_a_tmem(c, cta, rows, &target);
-  engine_event(c->machine, &c->op->op, EVENT_ASYNC_READ, cta, SPACE_SHARED, c->op->a.start, (uint64_t)rows * 32);
-  return mma_load_shared(c->machine, origin_of(c), cta, &c->op->a, c->op->idesc.transpose_a, 0, rows, &target);
+  engine_event(c->machine, &c->op->op, EVENT_ASYNC_READ, cta, SPACE_SHARED, c->op->a.start,
+               (uint64_t)rows * 32);
+  return mma_load_shared(c->machine, origin_of(c), cta, &c->op->a, c->op->idesc.transpose_a, 0, rows,
+                         &target);
 }
 
 // ---- block scales
 
-// The scale word of a row. Addresses may carry a selector in bits 30-31, so only 7 lane bits and 9 column bits count.
-static bool scale_word(const Compute *c, const Cta *cta, uint32_t address, int row, int extra_lanes, uint32_t *word) {
+// The scale word of a row. Addresses may carry a selector in bits 30-31, so only 7 lane bits and 9 column
+// bits count.
+static bool scale_word(const Compute *c, const Cta *cta, uint32_t address, int row, int extra_lanes,
+                       uint32_t *word) {
   int lane = (int)(address >> 16 & 0x7F) + row % 32 + extra_lanes, column = (int)(address & 0x1FF) + row / 32;
-  if (!tcgen05_columns(c->machine, origin_of(c), cta, column, 1, "scale factors of tcgen05.mma")) return false;
+  if (!tcgen05_columns(c->machine, origin_of(c), cta, column, 1, "scale factors of tcgen05.mma"))
+    return false;
   if (lane >= TMEM_LANES) {
     machine_fault_at(c->machine, origin_of(c), "scale factors of tcgen05.mma would be in lane %d", lane);
     return false;
@@ -221,12 +240,15 @@ static void multiply_scattered(const Compute *c, const Cta *cta, int half) {
 static bool compute_half(const Compute *c, int half) {
   const MmaOp *op = c->op;
   const Cta *cta = c->ctas[half];
-  int rows = op->idesc.m / op->group, first = tmem_column(op->d), columns = mma_d_columns(op->layout, op->idesc.n);
+  int rows = op->idesc.m / op->group, first = tmem_column(op->d),
+      columns = mma_d_columns(op->layout, op->idesc.n);
   if (!tcgen05_columns(c->machine, origin_of(c), cta, first, columns, "D of tcgen05.mma")) return false;
   if (!load_a(c, cta, rows) || (op->scale_vector && !load_scales(c, cta, rows))) return false;
   bool direct = (op->layout == LAYOUT_A || op->layout == LAYOUT_D) && !op->masked;
-  if (direct) multiply(c, tmem_cell(&cta_async(cta)->tmem, 0, first), TMEM_COLUMNS);
-  else multiply_scattered(c, cta, half);
+  if (direct)
+    multiply(c, tmem_cell(&cta_async(cta)->tmem, 0, first), TMEM_COLUMNS);
+  else
+    multiply_scattered(c, cta, half);
   if (op->read_d)
     engine_event(c->machine, &op->op, EVENT_ASYNC_READ, cta, SPACE_TMEM, op->d, (uint64_t)columns);
   engine_event(c->machine, &op->op, EVENT_ASYNC_WRITE, cta, SPACE_TMEM, op->d, (uint64_t)columns);

@@ -1,23 +1,33 @@
-// tcgen05.cp (shared to tensor memory), commit and fences. cp and commit stand in the issuing thread's queue behind
-// its mmas; with cta_group::2 each CTA's tensor memory is filled from its own shared memory (PTX ISA 9.7.16.9, .11).
+// tcgen05.cp (shared to tensor memory), commit and fences. cp and commit stand in the issuing thread's queue
+// behind its mmas; with cta_group::2 each CTA's tensor memory is filled from its own shared memory (PTX
+// ISA 9.7.16.9, .11).
 #include <stdlib.h>
 #include <string.h>
 
 #include "async/async_internal.h"
 #include "async/smem_desc.h"
 
-typedef enum { COPY_128X256B, COPY_4X256B, COPY_128X128B, COPY_64X128B_02_13, COPY_64X128B_01_23, COPY_32X128B_X4 } CopyShape;
+typedef enum {
+  COPY_128X256B,
+  COPY_4X256B,
+  COPY_128X128B,
+  COPY_64X128B_02_13,
+  COPY_64X128B_01_23,
+  COPY_32X128B_X4
+} CopyShape;
 
 typedef struct {
-  int rows, units;   // rows of 16-byte units in shared memory
+  int rows, units;  // rows of 16-byte units in shared memory
   int copies;
-  int first[4];      // lane of row 0 in each copy
-  int pitch;         // lanes from one row to the next
+  int first[4];  // lane of row 0 in each copy
+  int pitch;     // lanes from one row to the next
 } ShapeRow;
 
 static const ShapeRow shapes[] = {
-    [COPY_128X256B] = {128, 2, 1, {0}, 1},          [COPY_4X256B] = {4, 2, 1, {0}, 32},
-    [COPY_128X128B] = {128, 1, 1, {0}, 1},          [COPY_64X128B_02_13] = {64, 1, 2, {0, 64}, 1},
+    [COPY_128X256B] = {128, 2, 1, {0}, 1},
+    [COPY_4X256B] = {4, 2, 1, {0}, 32},
+    [COPY_128X128B] = {128, 1, 1, {0}, 1},
+    [COPY_64X128B_02_13] = {64, 1, 2, {0, 64}, 1},
     [COPY_64X128B_01_23] = {64, 1, 2, {0, 32}, 1},  // rows 32 and up 32 lanes further: see lane_of
     [COPY_32X128B_X4] = {32, 1, 4, {0, 32, 64, 96}, 1},
 };
@@ -36,7 +46,8 @@ static int lane_of(CopyShape shape, int copy, int row) {
   return shape == COPY_64X128B_01_23 && row >= 32 ? lane + 32 : lane;
 }
 
-// 16 packed elements to 16 containers: e2m1 in bits 2-5, 6-bit types in bits 0-5, as warp-level mma wants them.
+// 16 packed elements to 16 containers: e2m1 in bits 2-5, 6-bit types in bits 0-5, as warp-level mma wants
+// them.
 static void unpack(const uint8_t *unit, int bits, uint8_t out[16]) {
   for (int i = 0; i < 16; i++) {
     int at = i * bits;
@@ -54,8 +65,10 @@ static bool copy_row(Machine *machine, const CopyOp *op, const Cta *cta, int row
     uint32_t from = smem_desc_unit(&op->source, false, false, row, unit);
     const uint8_t *host = async_shared(machine, &op->op.origin, cta, from, 16, "source of tcgen05.cp");
     if (!host) return false;
-    if (op->packed_bits) unpack(host, op->packed_bits, bytes);
-    else memcpy(bytes, host, 16);
+    if (op->packed_bits)
+      unpack(host, op->packed_bits, bytes);
+    else
+      memcpy(bytes, host, 16);
     for (int copy = 0; copy < shape->copies; copy++)
       memcpy(tmem_cell(&cta_async(cta)->tmem, lane_of(op->shape, copy, row), column + 4 * unit), bytes, 16);
   }
@@ -69,14 +82,17 @@ static bool complete_copy(Machine *machine, EngineOp *base) {
   for (int half = 0; half < op->group; half++) {
     Cta *cta = op->group == 1 ? own : &own->cluster->ctas[(own->rank & ~1u) + (uint32_t)half];
     if (cta_async(cta)->ended) {
-      machine_fault_at(machine, &base->origin, "tcgen05.cp.cta_group::2: CTA %u of the pair has exited", cta->rank);
+      machine_fault_at(machine, &base->origin, "tcgen05.cp.cta_group::2: CTA %u of the pair has exited",
+                       cta->rank);
       return false;
     }
-    if (!tcgen05_columns(machine, &base->origin, cta, tmem_column(op->address), 4 * shape->units, "tcgen05.cp"))
+    if (!tcgen05_columns(machine, &base->origin, cta, tmem_column(op->address), 4 * shape->units,
+                         "tcgen05.cp"))
       return false;
     for (int row = 0; row < shape->rows; row++)
       if (!copy_row(machine, op, cta, row)) return false;
-    engine_event(machine, base, EVENT_ASYNC_READ, cta, SPACE_SHARED, op->source.start, (uint64_t)shape->rows * 16);
+    engine_event(machine, base, EVENT_ASYNC_READ, cta, SPACE_SHARED, op->source.start,
+                 (uint64_t)shape->rows * 16);
     engine_event(machine, base, EVENT_ASYNC_WRITE, cta, SPACE_TMEM, op->address, (uint64_t)shape->units * 4);
   }
   return true;
@@ -122,7 +138,8 @@ static const char *select_cp(Inst *inst) {
   if (inst_has(inst, MOD_b8x16) != (inst_has(inst, MOD_b4x16_p64) || inst_has(inst, MOD_b6x16_p32)))
     return "b8x16 needs a source format and the reverse";
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    if (!inst_has(inst, rows[i].shape) || (rows[i].rule != MOD_COUNT && !inst_has(inst, rows[i].rule))) continue;
+    if (!inst_has(inst, rows[i].shape) || (rows[i].rule != MOD_COUNT && !inst_has(inst, rows[i].rule)))
+      continue;
     inst->aux = (int32_t)rows[i].copy;
     return NULL;
   }
@@ -141,7 +158,8 @@ static bool complete_commit(Machine *machine, EngineOp *base) {
     Cta *cta = &cluster->ctas[rank];
     if (base->barrier_ranks ? !(base->barrier_ranks >> rank & 1) : cta != base->barrier_cta) continue;
     if (cta_async(cta)->ended) {
-      machine_fault_at(machine, &base->origin, "tcgen05.commit arrives at an mbarrier of CTA %u, which has exited", rank);
+      machine_fault_at(machine, &base->origin,
+                       "tcgen05.commit arrives at an mbarrier of CTA %u, which has exited", rank);
       return false;
     }
     if (!mbarrier_arrive(machine, &base->origin, cta, base->barrier, 1)) return false;
@@ -153,13 +171,14 @@ static bool read_commit(Machine *machine, Warp *warp, const Inst *inst, int lane
   if (!tcgen05_group(machine, warp, lane, inst)) return false;
   // Generic addresses occur with a zero-extended 32-bit address: only the low half counts.
   uint64_t address = op_address(warp, &inst->ops[0], lane) & 0xFFFFFFFF;
-  op->op.barrier_cta = async_shared_target(machine, warp, lane, address, 8, "mbarrier of tcgen05.commit", &op->op.barrier);
+  op->op.barrier_cta =
+      async_shared_target(machine, warp, lane, address, 8, "mbarrier of tcgen05.commit", &op->op.barrier);
   if (!op->op.barrier_cta) return false;
   if (!inst_has(inst, MOD_multicast_cluster)) return true;
   op->op.barrier_ranks = (uint32_t)op_get(warp, &inst->ops[1], lane) & 0xFFFF;
   if (op->op.barrier_ranks && !(op->op.barrier_ranks >> warp->cta->cluster->nctas)) return true;
-  machine_fault(machine, warp, lane, "tcgen05.commit: multicast mask 0x%x, the cluster has %d CTAs", op->op.barrier_ranks,
-                warp->cta->cluster->nctas);
+  machine_fault(machine, warp, lane, "tcgen05.commit: multicast mask 0x%x, the cluster has %d CTAs",
+                op->op.barrier_ranks, warp->cta->cluster->nctas);
   return false;
 }
 
@@ -196,10 +215,24 @@ static const char *select_shift(Inst *inst) {
 #define COPY_CLASSES (MC(CTA_GROUP) | MC(TMEM_SHAPE) | MC(TMEM_COPY))
 
 const InstDef tcgen05_cp_insts[] = {
-    {.name = "tcgen05.cp", .classes = COPY_CLASSES, .operands = "ml", .min_sm = 100, .exec = exec_cp, .select = select_cp},
-    {.name = "tcgen05.commit", .classes = MC(CTA_GROUP) | MC(MBARRIER) | MC(SPACE) | MC(MULTICAST), .operands = "m?h", .min_sm = 100, .exec = exec_commit, .select = select_commit},
+    {.name = "tcgen05.cp",
+     .classes = COPY_CLASSES,
+     .operands = "ml",
+     .min_sm = 100,
+     .exec = exec_cp,
+     .select = select_cp},
+    {.name = "tcgen05.commit",
+     .classes = MC(CTA_GROUP) | MC(MBARRIER) | MC(SPACE) | MC(MULTICAST),
+     .operands = "m?h",
+     .min_sm = 100,
+     .exec = exec_commit,
+     .select = select_commit},
     {.name = "tcgen05.fence::before_thread_sync", .operands = "", .min_sm = 100, .exec = exec_fence},
     {.name = "tcgen05.fence::after_thread_sync", .operands = "", .min_sm = 100, .exec = exec_fence},
-    {.name = "tcgen05.shift", .classes = MC(CTA_GROUP) | MC(SHUFFLE), .operands = "m", .min_sm = 100, .select = select_shift},
+    {.name = "tcgen05.shift",
+     .classes = MC(CTA_GROUP) | MC(SHUFFLE),
+     .operands = "m",
+     .min_sm = 100,
+     .select = select_shift},
     {0},
 };

@@ -1,6 +1,6 @@
-// tcgen05.ld and st: a warp reads or writes its own quarter of the lanes in one of five register maps (PTX ISA
-// 9.7.16.8). Loads deliver at once, since kernels exist that never wait for them; stores are queued per warp and land
-// at wait::st at the latest.
+// tcgen05.ld and st: a warp reads or writes its own quarter of the lanes in one of five register maps (PTX
+// ISA 9.7.16.8). Loads deliver at once, since kernels exist that never wait for them; stores are queued per
+// warp and land at wait::st at the latest.
 #include <stdlib.h>
 
 #include "async/async_internal.h"
@@ -18,11 +18,16 @@ typedef struct {
 
 static int lane_of(const Access *a, int thread, int reg) {
   switch (a->map) {
-  case MAP_32X32B: return a->lane + thread;
-  case MAP_16X64B: return a->lane + thread / 4 + 8 * (thread % 2);
-  case MAP_16X128B: return a->lane + thread / 4 + 8 * (reg % 2);
-  case MAP_16X256B: return a->lane + thread / 4 + 8 * (reg / 2 % 2);
-  case MAP_16X32BX2: break;
+  case MAP_32X32B:
+    return a->lane + thread;
+  case MAP_16X64B:
+    return a->lane + thread / 4 + 8 * (thread % 2);
+  case MAP_16X128B:
+    return a->lane + thread / 4 + 8 * (reg % 2);
+  case MAP_16X256B:
+    return a->lane + thread / 4 + 8 * (reg / 2 % 2);
+  case MAP_16X32BX2:
+    break;
   }
   return a->lane + thread % 16;
 }
@@ -30,11 +35,16 @@ static int lane_of(const Access *a, int thread, int reg) {
 static int column_of(const Access *a, int thread, int reg) {
   int wide = a->packed ? 2 : 1;
   switch (a->map) {
-  case MAP_32X32B: return a->column + reg * wide;
-  case MAP_16X64B: return a->column + (thread / 2 % 2 + 2 * reg) * wide;
-  case MAP_16X128B: return a->column + (thread % 4 + 4 * (reg / 2)) * wide;
-  case MAP_16X256B: return a->column + (2 * (thread % 4) + reg % 2 + 8 * (reg / 4)) * wide;
-  case MAP_16X32BX2: break;
+  case MAP_32X32B:
+    return a->column + reg * wide;
+  case MAP_16X64B:
+    return a->column + (thread / 2 % 2 + 2 * reg) * wide;
+  case MAP_16X128B:
+    return a->column + (thread % 4 + 4 * (reg / 2)) * wide;
+  case MAP_16X256B:
+    return a->column + (2 * (thread % 4) + reg % 2 + 8 * (reg / 4)) * wide;
+  case MAP_16X32BX2:
+    break;
   }
   return a->column + thread / 16 * a->split + reg * wide;
 }
@@ -44,24 +54,30 @@ static int columns_of(const Access *a) {
   int wide = a->packed ? 2 : 1;
   switch (a->map) {
   case MAP_32X32B:
-  case MAP_16X32BX2: return a->registers * wide;
+  case MAP_16X32BX2:
+    return a->registers * wide;
   case MAP_16X64B:
   case MAP_16X128B:
-  case MAP_16X256B: break;
+  case MAP_16X256B:
+    break;
   }
   return 2 * a->registers * wide;
 }
 
 // Registers per .x1 of each map.
-static int registers_per_count(Map map) { return map == MAP_16X256B ? 4 : map == MAP_16X128B ? 2 : 1; }
+static int registers_per_count(Map map) {
+  return map == MAP_16X256B ? 4 : map == MAP_16X128B ? 2 : 1;
+}
 
 static const char *select_map(Inst *inst, int list) {
   static const struct {
     Mod mod;
     Map map;
     int most;
-  } rows[] = {{MOD_shape_32x32b, MAP_32X32B, 128}, {MOD_shape_16x64b, MAP_16X64B, 128},
-              {MOD_shape_16x128b, MAP_16X128B, 64}, {MOD_shape_16x256b, MAP_16X256B, 32},
+  } rows[] = {{MOD_shape_32x32b, MAP_32X32B, 128},
+              {MOD_shape_16x64b, MAP_16X64B, 128},
+              {MOD_shape_16x128b, MAP_16X128B, 64},
+              {MOD_shape_16x256b, MAP_16X256B, 32},
               {MOD_shape_16x32bx2, MAP_16X32BX2, 128}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (!inst_has(inst, rows[i].mod)) continue;
@@ -70,7 +86,8 @@ static const char *select_map(Inst *inst, int list) {
     int given = operand->kind == OPERAND_VECTOR ? operand->nelems : 1;
     inst->aux = (int32_t)rows[i].map;
     inst->bytes = (uint16_t)registers;
-    if (count < 1 || count > rows[i].most || (count & (count - 1))) return "this count is not possible for the shape";
+    if (count < 1 || count > rows[i].most || (count & (count - 1)))
+      return "this count is not possible for the shape";
     if (given != registers) return "the number of registers does not fit shape and count";
     if (rows[i].map == MAP_16X32BX2 && inst->nops < 3) return "16x32bx2 needs the offset of its second half";
     return NULL;
@@ -83,20 +100,21 @@ static const Operand *list_element(const Operand *list, int index) {
 }
 
 // Checks quarter and columns; false after a fault.
-static bool read_access(Machine *machine, Warp *warp, const Inst *inst, uint32_t address, int64_t split, bool packed,
-                        Access *a) {
+static bool read_access(Machine *machine, Warp *warp, const Inst *inst, uint32_t address, int64_t split,
+                        bool packed, Access *a) {
   int quarter = warp->index % 4, lane = tmem_lane(address);
   *a = (Access){(Map)inst->aux, inst->bytes, 0, tmem_column(address), (int)split, packed};
   if (lane >= TMEM_LANES || (lane / 32 != 0 && lane / 32 != quarter)) {
-    machine_fault(machine, warp, -1,
-                  "%s at 0x%x: lane %d belongs to another warp; warp %d (%d of its four) reaches lanes %d to %d", inst->def->name,
-                  address, lane, warp->index, quarter, quarter * 32, quarter * 32 + 31);
+    machine_fault(
+        machine, warp, -1,
+        "%s at 0x%x: lane %d belongs to another warp; warp %d (%d of its four) reaches lanes %d to %d",
+        inst->def->name, address, lane, warp->index, quarter, quarter * 32, quarter * 32 + 31);
     return false;
   }
   int rest = lane % 32;
   if (rest != 0 && !(rest == 16 && a->map != MAP_32X32B)) {
-    machine_fault(machine, warp, -1, "%s at 0x%x: lane %d does not start a quarter%s", inst->def->name, address, lane,
-                  a->map == MAP_32X32B ? "" : " or its upper half");
+    machine_fault(machine, warp, -1, "%s at 0x%x: lane %d does not start a quarter%s", inst->def->name,
+                  address, lane, a->map == MAP_32X32B ? "" : " or its upper half");
     return false;
   }
   a->lane = quarter * 32 + rest;
@@ -117,7 +135,8 @@ static void store_cell(const Tmem *tmem, const Access *a, int thread, int reg, u
   if (a->packed) cell[1] = value >> 16;
 }
 
-static void access_event(Machine *machine, const Warp *warp, EventKind kind, uint32_t lanes, const Access *a) {
+static void access_event(Machine *machine, const Warp *warp, EventKind kind, uint32_t lanes,
+                         const Access *a) {
   machine_event(machine, kind, warp, lanes, SPACE_TMEM, (uint64_t)a->lane << 16 | (uint64_t)a->column,
                 (uint64_t)columns_of(a));
 }
@@ -151,12 +170,13 @@ static bool complete_store(Machine *machine, EngineOp *base) {
   StoreOp *op = (StoreOp *)base;
   const Cta *cta = base->origin.cta;
   const uint32_t *values = base->buffer;
-  if (!tcgen05_columns(machine, &base->origin, cta, op->access.column, columns_of(&op->access), "tcgen05.st")) return false;
-  for (int reg = 0; reg < op->access.registers; reg++)
-    FOR_LANES(thread, op->lanes)
+  if (!tcgen05_columns(machine, &base->origin, cta, op->access.column, columns_of(&op->access), "tcgen05.st"))
+    return false;
+  for (int reg = 0; reg < op->access.registers; reg++) FOR_LANES(thread, op->lanes)
   store_cell(&cta_async(cta)->tmem, &op->access, (int)thread, reg, values[reg * WARP_LANES + (int)thread]);
   engine_event(machine, base, EVENT_ASYNC_WRITE, cta, SPACE_TMEM,
-               (uint64_t)op->access.lane << 16 | (uint64_t)op->access.column, (uint64_t)columns_of(&op->access));
+               (uint64_t)op->access.lane << 16 | (uint64_t)op->access.column,
+               (uint64_t)columns_of(&op->access));
   return true;
 }
 
@@ -180,7 +200,8 @@ static ExecResult exec_st(Machine *machine, Warp *warp, const Inst *inst, uint32
   op->lanes = lanes;
   for (int reg = 0; reg < access.registers; reg++) {
     const Operand *operand = list_element(&inst->ops[list], reg);
-    FOR_LANES(thread, lanes) values[reg * WARP_LANES + (int)thread] = (uint32_t)op_get(warp, operand, (int)thread);
+    FOR_LANES(thread, lanes)
+    values[reg * WARP_LANES + (int)thread] = (uint32_t)op_get(warp, operand, (int)thread);
   }
   AsyncGroup *group = &cta_async(warp->cta)->tmem_stores[warp->index];
   op->op.groups = group;
@@ -190,8 +211,12 @@ static ExecResult exec_st(Machine *machine, Warp *warp, const Inst *inst, uint32
   return EXEC_NEXT;
 }
 
-static const char *select_ld(Inst *inst) { return select_map(inst, 0); }
-static const char *select_st(Inst *inst) { return select_map(inst, inst->nops - 1); }
+static const char *select_ld(Inst *inst) {
+  return select_map(inst, 0);
+}
+static const char *select_st(Inst *inst) {
+  return select_map(inst, inst->nops - 1);
+}
 
 // Loads have delivered already.
 static ExecResult exec_wait_ld(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
@@ -212,8 +237,18 @@ static ExecResult exec_wait_st(Machine *machine, Warp *warp, const Inst *inst, u
 #define LDST_CLASSES (MC(ALIGNED) | MC(TMEM_SHAPE) | MC(COUNT) | MC(PACK))
 
 const InstDef tcgen05_ldst_insts[] = {
-    {.name = "tcgen05.ld", .classes = LDST_CLASSES, .operands = "xm?i", .min_sm = 100, .exec = exec_ld, .select = select_ld},
-    {.name = "tcgen05.st", .classes = LDST_CLASSES, .operands = "mx?x", .min_sm = 100, .exec = exec_st, .select = select_st},
+    {.name = "tcgen05.ld",
+     .classes = LDST_CLASSES,
+     .operands = "xm?i",
+     .min_sm = 100,
+     .exec = exec_ld,
+     .select = select_ld},
+    {.name = "tcgen05.st",
+     .classes = LDST_CLASSES,
+     .operands = "mx?x",
+     .min_sm = 100,
+     .exec = exec_st,
+     .select = select_st},
     {.name = "tcgen05.wait::ld", .classes = MC(ALIGNED), .operands = "", .min_sm = 100, .exec = exec_wait_ld},
     {.name = "tcgen05.wait::st", .classes = MC(ALIGNED), .operands = "", .min_sm = 100, .exec = exec_wait_st},
     {0},

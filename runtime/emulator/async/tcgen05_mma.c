@@ -1,5 +1,5 @@
-// tcgen05.mma as an instruction: operands and descriptors are read and checked here, the work is queued for the
-// tensor engine, in order for each issuing thread (PTX ISA 9.7.16.10).
+// tcgen05.mma as an instruction: operands and descriptors are read and checked here, the work is queued for
+// the tensor engine, in order for each issuing thread (PTX ISA 9.7.16.10).
 #include <stdlib.h>
 
 #include "async/tcgen05_mma.h"
@@ -16,8 +16,9 @@ static MmaKind kind_of(const Inst *inst) {
   static const struct {
     Mod mod;
     MmaKind kind;
-  } rows[] = {{MOD_kind_tf32, KIND_TF32},       {MOD_kind_f8f6f4, KIND_F8F6F4}, {MOD_kind_i8, KIND_I8},
-              {MOD_kind_mxf8f6f4, KIND_MXF8F6F4}, {MOD_kind_mxf4, KIND_MXF4},   {MOD_kind_mxf4nvf4, KIND_MXF4NVF4}};
+  } rows[] = {{MOD_kind_tf32, KIND_TF32}, {MOD_kind_f8f6f4, KIND_F8F6F4},
+              {MOD_kind_i8, KIND_I8},     {MOD_kind_mxf8f6f4, KIND_MXF8F6F4},
+              {MOD_kind_mxf4, KIND_MXF4}, {MOD_kind_mxf4nvf4, KIND_MXF4NVF4}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (inst_has(inst, rows[i].mod)) return rows[i].kind;
   return KIND_F16;
@@ -40,11 +41,12 @@ static bool check_lanes(Machine *machine, Warp *warp, int lane, const MmaOp *op)
 }
 
 // Legal combinations of element size, major-ness and swizzle for one shared operand.
-static bool check_major(Machine *machine, Warp *warp, int lane, const char *name, MmaType type, bool transposed,
-                        Swizzle swizzle) {
+static bool check_major(Machine *machine, Warp *warp, int lane, const char *name, MmaType type,
+                        bool transposed, Swizzle swizzle) {
   bool wide = type == MMA_TF32, atoms = swizzle == SWIZZLE_128B_ATOM_32B;
   if (!transposed || (wide ? atoms : !atoms)) return true;
-  machine_fault(machine, warp, lane, "tcgen05.mma: %s, transposed %s, cannot have %s", name, mma_type_name(type),
+  machine_fault(machine, warp, lane, "tcgen05.mma: %s, transposed %s, cannot have %s", name,
+                mma_type_name(type),
                 wide ? "a swizzle other than 128B with 32-byte atoms" : "128B swizzle with 32-byte atoms");
   return false;
 }
@@ -55,15 +57,19 @@ static bool read_operands(Machine *machine, Warp *warp, const Inst *inst, int la
   bool ws = inst_has(inst, MOD_ws);
   op->scale_vector = scale_vector_of(inst, kind);
   op->d = (uint32_t)op_address(warp, &inst->ops[0], lane);
-  if (!idesc_decode((uint32_t)op_get(warp, &inst->ops[3], lane), kind, op->group, ws, op->scale_vector, &op->idesc, &why) ||
+  if (!idesc_decode((uint32_t)op_get(warp, &inst->ops[3], lane), kind, op->group, ws, op->scale_vector,
+                    &op->idesc, &why) ||
       !smem_desc_tcgen05(op_get(warp, &inst->ops[2], lane), &op->b, &why))
     return fail(machine, warp, lane, &why);
   op->layout = mma_layout(&op->idesc, op->group, ws);
   op->a_in_tmem = inst->ops[1].kind == OPERAND_ADDRESS;
-  if (op->a_in_tmem) op->a_address = (uint32_t)op_address(warp, &inst->ops[1], lane);
-  else if (!smem_desc_tcgen05(op_get(warp, &inst->ops[1], lane), &op->a, &why)) return fail(machine, warp, lane, &why);
+  if (op->a_in_tmem)
+    op->a_address = (uint32_t)op_address(warp, &inst->ops[1], lane);
+  else if (!smem_desc_tcgen05(op_get(warp, &inst->ops[1], lane), &op->a, &why))
+    return fail(machine, warp, lane, &why);
   if (op->a_in_tmem && op->idesc.transpose_a) {
-    machine_fault(machine, warp, lane, "tcgen05.mma: A in tensor memory cannot be transposed (bit 15 of the descriptor)");
+    machine_fault(machine, warp, lane,
+                  "tcgen05.mma: A in tensor memory cannot be transposed (bit 15 of the descriptor)");
     return false;
   }
   return check_lanes(machine, warp, lane, op) &&
@@ -72,8 +78,8 @@ static bool read_operands(Machine *machine, Warp *warp, const Inst *inst, int la
          check_major(machine, warp, lane, "B", op->idesc.b, op->idesc.transpose_b, op->b.swizzle);
 }
 
-// What follows the instruction descriptor: scale addresses, lane mask, enable-input-d, scale-input-d or, with .ws, the
-// zero-column mask.
+// What follows the instruction descriptor: scale addresses, lane mask, enable-input-d, scale-input-d or, with
+// .ws, the zero-column mask.
 static bool read_tail(Machine *machine, Warp *warp, const Inst *inst, int lane, MmaOp *op) {
   int scales = 0;
   bool enable_seen = false;
@@ -83,7 +89,8 @@ static bool read_tail(Machine *machine, Warp *warp, const Inst *inst, int lane, 
       *(scales++ == 0 ? &op->scale_a : &op->scale_b) = (uint32_t)op_address(warp, operand, lane);
     } else if (operand->kind == OPERAND_VECTOR) {
       op->masked = true;
-      for (int w = 0; w < operand->nelems && w < 8; w++) op->mask[w] = (uint32_t)op_get(warp, &operand->elems[w], lane);
+      for (int w = 0; w < operand->nelems && w < 8; w++)
+        op->mask[w] = (uint32_t)op_get(warp, &operand->elems[w], lane);
     } else if (!enable_seen) {
       enable_seen = true;
       op->read_d = op_get(warp, operand, lane) & 1;
@@ -113,7 +120,8 @@ static ExecResult exec_mma(Machine *machine, Warp *warp, const Inst *inst, uint3
     MmaOp *op = engine_op_new(machine, warp, (int)lane, ENGINE_TENSOR, sizeof *op, mma_complete);
     if (!op) return EXEC_FAULT;
     op->group = group;
-    if (!read_operands(machine, warp, inst, (int)lane, op) || !read_tail(machine, warp, inst, (int)lane, op)) {
+    if (!read_operands(machine, warp, inst, (int)lane, op) ||
+        !read_tail(machine, warp, inst, (int)lane, op)) {
       free(op);
       return EXEC_FAULT;
     }
@@ -132,12 +140,15 @@ static const char *select_mma(Inst *inst) {
   MmaKind kind = kind_of(inst);
   if (inst_mod_in(inst, MC_KIND) == MOD_COUNT) return "the kind is missing";
   if (inst_has(inst, MOD_sp)) return "sparse instructions are not supported";
-  if (inst_has(inst, MOD_ashift)) return ".ashift is not supported: nothing documents what its first row receives";
+  if (inst_has(inst, MOD_ashift))
+    return ".ashift is not supported: nothing documents what its first row receives";
   if (inst_has(inst, MOD_ws) && (inst_has(inst, MOD_cta_group_2) || kind_is_scaled(kind)))
     return ".ws is for cta_group::1 and unscaled kinds";
-  if (kind_is_scaled(kind) != inst_has(inst, MOD_block_scale)) return "block_scale and kind do not go together";
+  if (kind_is_scaled(kind) != inst_has(inst, MOD_block_scale))
+    return "block_scale and kind do not go together";
   if (inst_has(inst, MOD_block16) && kind != KIND_MXF4NVF4) return "block16 is for kind::mxf4nvf4";
-  if (tail_count(inst, OPERAND_ADDRESS) != (kind_is_scaled(kind) ? 2 : 0)) return "scaled kinds take two scale addresses";
+  if (tail_count(inst, OPERAND_ADDRESS) != (kind_is_scaled(kind) ? 2 : 0))
+    return "scaled kinds take two scale addresses";
   if (tail_count(inst, OPERAND_REG) < 1) return "enable-input-d is missing";
   return NULL;
 }
@@ -145,6 +156,11 @@ static const char *select_mma(Inst *inst) {
 #define MMA_CLASSES (MC(CTA_GROUP) | MC(KIND) | MC(BLOCK_SCALE) | MC(COLLECTOR) | MC(SPARSE))
 
 const InstDef tcgen05_mma_insts[] = {
-    {.name = "tcgen05.mma", .classes = MMA_CLASSES, .operands = "mxli*", .min_sm = 100, .exec = exec_mma, .select = select_mma},
+    {.name = "tcgen05.mma",
+     .classes = MMA_CLASSES,
+     .operands = "mxli*",
+     .min_sm = 100,
+     .exec = exec_mma,
+     .select = select_mma},
     {0},
 };

@@ -1,5 +1,5 @@
-// A tcgen05.mma whose operands have been read: made by the handler (tcgen05_mma.c), carried out by the tensor engine
-// (tcgen05_compute.c).
+// A tcgen05.mma whose operands have been read: made by the handler (tcgen05_mma.c), carried out by the tensor
+// engine (tcgen05_compute.c).
 #ifndef PTXEMU_ASYNC_TCGEN05_MMA_H
 #define PTXEMU_ASYNC_TCGEN05_MMA_H
 
@@ -13,13 +13,13 @@ typedef struct {
   Idesc idesc;
   DLayout layout;
   int group;
-  uint32_t d;            // tensor memory address
+  uint32_t d;  // tensor memory address
   bool a_in_tmem;
   uint32_t a_address;
   SmemDesc a, b;
   bool read_d;
   int d_scale_down;
-  bool masked;           // disable-output-lane: bit i = do not write lane i (of both CTAs, 128 each)
+  bool masked;  // disable-output-lane: bit i = do not write lane i (of both CTAs, 128 each)
   uint32_t mask[8];
   uint32_t scale_a, scale_b;  // tensor memory addresses
   int scale_vector;           // scales per row: 0 for unscaled kinds

@@ -1,5 +1,5 @@
-// Bit fields of the tensor map, seen as sixteen 64-bit words. Words 8 and 9 are derived by the driver and not read
-// by hardware: the encoder writes them, the decoder ignores them.
+// Bit fields of the tensor map, seen as sixteen 64-bit words. Words 8 and 9 are derived by the driver and not
+// read by hardware: the encoder writes them, the decoder ignores them.
 #include "async/tensor_map.h"
 
 #include <stdio.h>
@@ -13,14 +13,22 @@ typedef struct {
 
 // By the driver's enumeration.
 static const TypeRow types[16] = {
-    {"u8", ELEMENT_U8, 8, 8, false, false},        {"u16", ELEMENT_U16, 16, 16, false, false},
-    {"u32", ELEMENT_U32, 32, 32, false, false},    {"s32", ELEMENT_S32, 32, 32, false, false},
-    {"u64", ELEMENT_U64, 64, 64, false, false},    {"s64", ELEMENT_S64, 64, 64, false, false},
-    {"f16", ELEMENT_F16, 16, 16, true, false},     {"f32", ELEMENT_F32, 32, 32, true, false},
-    {"f64", ELEMENT_F64, 64, 64, true, false},     {"bf16", ELEMENT_BF16, 16, 16, true, false},
-    {"f32.ftz", ELEMENT_F32_FTZ, 32, 32, true, false}, {"tf32", ELEMENT_F32, 32, 32, true, true},
-    {"tf32.ftz", ELEMENT_F32_FTZ, 32, 32, true, true}, {"b4x16", ELEMENT_B4X16, 4, 4, false, false},
-    {"b4x16_p64", ELEMENT_B4X16_P64, 4, 8, false, false}, {"b6x16_p32", ELEMENT_B6X16_P32, 6, 8, false, false},
+    {"u8", ELEMENT_U8, 8, 8, false, false},
+    {"u16", ELEMENT_U16, 16, 16, false, false},
+    {"u32", ELEMENT_U32, 32, 32, false, false},
+    {"s32", ELEMENT_S32, 32, 32, false, false},
+    {"u64", ELEMENT_U64, 64, 64, false, false},
+    {"s64", ELEMENT_S64, 64, 64, false, false},
+    {"f16", ELEMENT_F16, 16, 16, true, false},
+    {"f32", ELEMENT_F32, 32, 32, true, false},
+    {"f64", ELEMENT_F64, 64, 64, true, false},
+    {"bf16", ELEMENT_BF16, 16, 16, true, false},
+    {"f32.ftz", ELEMENT_F32_FTZ, 32, 32, true, false},
+    {"tf32", ELEMENT_F32, 32, 32, true, true},
+    {"tf32.ftz", ELEMENT_F32_FTZ, 32, 32, true, true},
+    {"b4x16", ELEMENT_B4X16, 4, 4, false, false},
+    {"b4x16_p64", ELEMENT_B4X16_P64, 4, 8, false, false},
+    {"b6x16_p32", ELEMENT_B6X16_P32, 6, 8, false, false},
 };
 
 static uint64_t get(const uint64_t *words, int word, int low, int bits) {
@@ -28,7 +36,9 @@ static uint64_t get(const uint64_t *words, int word, int low, int bits) {
   return bits == 64 ? value : value & (((uint64_t)1 << bits) - 1);
 }
 
-static void put(uint64_t *words, int word, int low, uint64_t value) { words[word] |= value << low; }
+static void put(uint64_t *words, int word, int low, uint64_t value) {
+  words[word] |= value << low;
+}
 
 static bool fail(SpaceError *why, const char *text) {
   snprintf(why->text, sizeof why->text, "%s", text);
@@ -49,8 +59,8 @@ bool tensor_map_decode(const uint8_t bytes[128], TensorMap *map, SpaceError *why
   *map = (TensorMap){.im2col = w[1] & 1, .rank = (int)get(w, 1, 4, 3) + 1, .element = (int)get(w, 1, 7, 4)};
   const TypeRow *type = type_of_code(map->element);
   if (!type || map->rank > 5) {
-    snprintf(why->text, sizeof why->text, "these 128 bytes are no tensor map: rank %d, element code %d", map->rank,
-             map->element);
+    snprintf(why->text, sizeof why->text, "these 128 bytes are no tensor map: rank %d, element code %d",
+             map->rank, map->element);
     return false;
   }
   map->global_bits = type->global_bits;
@@ -99,33 +109,37 @@ typedef struct {
   SpaceError *why;
 } Encoding;
 
-#define RULE(encoding, holds, ...)                                                                                     \
+#define RULE(encoding, holds, ...)                                                                           \
   ((holds) || (snprintf((encoding)->why->text, sizeof(encoding)->why->text, __VA_ARGS__), false))
 
 static bool check_enums(const Encoding *e) {
   const PtxEmuTensorMap *m = e->map;
   return RULE(e, m->rank >= 1 && m->rank <= 5, "tensor map: rank %d is not in 1 to 5", m->rank) &&
-         RULE(e, m->interleave >= 0 && m->interleave <= 2, "tensor map: interleave %d is not in 0 to 2", m->interleave) &&
+         RULE(e, m->interleave >= 0 && m->interleave <= 2, "tensor map: interleave %d is not in 0 to 2",
+              m->interleave) &&
          RULE(e, m->swizzle >= 0 && m->swizzle <= 6, "tensor map: swizzle %d is not in 0 to 6", m->swizzle) &&
          RULE(e, m->l2_promotion >= 0 && m->l2_promotion <= 3, "tensor map: L2 promotion %d is not in 0 to 3",
               m->l2_promotion) &&
-         RULE(e, m->interleave == 0 || m->rank >= 3, "tensor map: interleave needs rank 3 to 5, not %d", m->rank) &&
-         RULE(e, !m->fill_nan || e->type->is_float, "tensor map: NaN fill needs a float type, not %s", e->type->name);
+         RULE(e, m->interleave == 0 || m->rank >= 3, "tensor map: interleave needs rank 3 to 5, not %d",
+              m->rank) &&
+         RULE(e, !m->fill_nan || e->type->is_float, "tensor map: NaN fill needs a float type, not %s",
+              e->type->name);
 }
 
 static bool check_dimension(const Encoding *e, int i, uint64_t align) {
   const PtxEmuTensorMap *m = e->map;
   return RULE(e, m->size[i] >= 1 && m->size[i] <= (uint64_t)1 << 32,
-              "tensor map: size %llu of dimension %d is not in 1 to 2^32", (unsigned long long)m->size[i], i) &&
-         RULE(e, m->box[i] >= 1 && m->box[i] <= 256, "tensor map: box size %u of dimension %d is not in 1 to 256",
-              m->box[i], i) &&
+              "tensor map: size %llu of dimension %d is not in 1 to 2^32", (unsigned long long)m->size[i],
+              i) &&
+         RULE(e, m->box[i] >= 1 && m->box[i] <= 256,
+              "tensor map: box size %u of dimension %d is not in 1 to 256", m->box[i], i) &&
          RULE(e, m->element_stride[i] >= 1 && m->element_stride[i] <= 8,
               "tensor map: element stride %u of dimension %d is not in 1 to 8", m->element_stride[i], i) &&
          RULE(e, i == 0 || m->stride[i] % align == 0,
               "tensor map: stride %llu bytes of dimension %d is not a multiple of %llu",
               (unsigned long long)m->stride[i], i, (unsigned long long)align) &&
-         RULE(e, i == 0 || m->stride[i] < (uint64_t)1 << 40, "tensor map: stride %llu of dimension %d is 2^40 or more",
-              (unsigned long long)m->stride[i], i);
+         RULE(e, i == 0 || m->stride[i] < (uint64_t)1 << 40,
+              "tensor map: stride %llu of dimension %d is 2^40 or more", (unsigned long long)m->stride[i], i);
 }
 
 static bool check_box(const Encoding *e) {
@@ -135,13 +149,17 @@ static bool check_box(const Encoding *e) {
   uint64_t total = inner;
   for (int i = 1; i < m->rank; i++) total *= m->box[i];
   bool padded = e->type->shared_bits != e->type->global_bits;
-  return RULE(e, inner % 16 == 0, "tensor map: the box is %u bytes wide (dimension 0), which is no multiple of 16", inner) &&
+  return RULE(e, inner % 16 == 0,
+              "tensor map: the box is %u bytes wide (dimension 0), which is no multiple of 16", inner) &&
          RULE(e, m->swizzle == 0 || m->interleave || inner <= (uint32_t)spans[m->swizzle],
-              "tensor map: the box is %u bytes wide (dimension 0), more than the swizzle's %d", inner, spans[m->swizzle]) &&
-         RULE(e, !padded || m->box[0] == 128, "tensor map: %s needs a box of 128 elements in dimension 0, not %u",
-              e->type->name, m->box[0]) &&
-         RULE(e, !padded || m->size[0] % 128 == 0, "tensor map: %s needs a multiple of 128 elements, not %llu",
-              e->type->name, (unsigned long long)m->size[0]) &&
+              "tensor map: the box is %u bytes wide (dimension 0), more than the swizzle's %d", inner,
+              spans[m->swizzle]) &&
+         RULE(e, !padded || m->box[0] == 128,
+              "tensor map: %s needs a box of 128 elements in dimension 0, not %u", e->type->name,
+              m->box[0]) &&
+         RULE(e, !padded || m->size[0] % 128 == 0,
+              "tensor map: %s needs a multiple of 128 elements, not %llu", e->type->name,
+              (unsigned long long)m->size[0]) &&
          RULE(e, total < (uint64_t)1 << 18, "tensor map: the box has %llu bytes, more than 128 KiB",
               (unsigned long long)total);
 }
@@ -180,8 +198,10 @@ bool tensor_map_encode(const PtxEmuTensorMap *map, uint8_t out[128], SpaceError 
   for (int i = 0; i < map->rank; i++) {
     put(w, 4 + i / 2, i % 2 * 32, map->size[i] - 1);
     put(w, 6, 32 + 3 * i, map->element_stride[i] - 1);
-    if (i == 0) put(w, 6, 56, map->box[0] - 1);
-    else put(w, 7, 8 * (i - 1), map->box[i] - 1);
+    if (i == 0)
+      put(w, 6, 56, map->box[0] - 1);
+    else
+      put(w, 7, 8 * (i - 1), map->box[i] - 1);
     bytes *= i == 0 ? map->box[0] : (map->box[i] + map->element_stride[i] - 1) / map->element_stride[i];
     if (i == 0) continue;
     put(w, (i + 2) / 2, (i + 2) % 2 * 32, map->stride[i] >> 4 & 0xFFFFFFFF);

@@ -1,7 +1,7 @@
 // The tiled copy engine. A box is walked row by row (a row is dimension 0): global address, whether the outer
-// coordinates lie in the tensor, and where the row goes in the shared tile. Loads fill what is outside, element by
-// element; stores clip dimension 0 at 16-byte granularity, as hardware was measured to do, and so may write past a
-// row's end. Stores have two stages, since .read waits tell them apart.
+// coordinates lie in the tensor, and where the row goes in the shared tile. Loads fill what is outside,
+// element by element; stores clip dimension 0 at 16-byte granularity, as hardware was measured to do, and so
+// may write past a row's end. Stores have two stages, since .read waits tell them apart.
 #include "async/tma.h"
 
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 
 // A row of the box.
 typedef struct {
-  bool inside;         // all outer coordinates are in the tensor
-  uint64_t global;     // address of coordinate 0 = at[0], when inside
-  uint32_t linear;     // bytes from the start of the shared tile, before swizzling
+  bool inside;      // all outer coordinates are in the tensor
+  uint64_t global;  // address of coordinate 0 = at[0], when inside
+  uint32_t linear;  // bytes from the start of the shared tile, before swizzling
 } Row;
 
 static uint32_t row_count(const TmaOp *op) {
@@ -72,12 +72,13 @@ static bool read_global(Machine *machine, const TmaOp *op, uint64_t address, uin
   const uint8_t *host = gmem_find(machine->gmem, address, bytes, &machine->gmem_hint);
   if (!host) {
     const GmemBlock *below = gmem_block(machine->gmem, address, 0);
-    machine_fault_at(machine, &op->op.origin,
-                     "TMA reads 0x%llx to 0x%llx, which is no allocated global memory (nearest below: %s, 0x%llx, "
-                     "%llu bytes); the tensor map starts at 0x%llx",
-                     (unsigned long long)address, (unsigned long long)(address + bytes), below ? below->name : "none",
-                     below ? (unsigned long long)below->base : 0, below ? (unsigned long long)below->bytes : 0,
-                     (unsigned long long)op->map.address);
+    machine_fault_at(
+        machine, &op->op.origin,
+        "TMA reads 0x%llx to 0x%llx, which is no allocated global memory (nearest below: %s, 0x%llx, "
+        "%llu bytes); the tensor map starts at 0x%llx",
+        (unsigned long long)address, (unsigned long long)(address + bytes), below ? below->name : "none",
+        below ? (unsigned long long)below->base : 0, below ? (unsigned long long)below->bytes : 0,
+        (unsigned long long)op->map.address);
     return false;
   }
   memcpy(out, host, bytes);
@@ -92,7 +93,8 @@ static bool load_row(Machine *machine, const TmaOp *op, const Row *row, uint8_t 
   fill_row(&op->map, out, bytes);
   if (!row->inside || first == end) return true;
   int64_t from = first * op->map.global_bits / 8, to = (end * op->map.global_bits + 7) / 8;
-  if (!read_global(machine, op, row->global + (uint64_t)from, (uint64_t)(to - from), out + from)) return false;
+  if (!read_global(machine, op, row->global + (uint64_t)from, (uint64_t)(to - from), out + from))
+    return false;
   if (op->map.to_tf32) round_to_tf32(out + from, (uint32_t)(to - from));
   return true;
 }
@@ -104,8 +106,8 @@ static void flip_halves(uint8_t unit[16]) {
   memcpy(unit + 8, low, 8);
 }
 
-// Copies between a row's bytes and the swizzled tile, 16 bytes at a time. `unit_bytes` of each row unit are data:
-// 16, or 8 and 12 for padded types.
+// Copies between a row's bytes and the swizzled tile, 16 bytes at a time. `unit_bytes` of each row unit are
+// data: 16, or 8 and 12 for padded types.
 static void move_row(const TensorMap *map, uint8_t *smem, uint32_t start, uint8_t *row, uint32_t units,
                      uint32_t unit_bytes, bool to_shared) {
   for (uint32_t unit = 0; unit < units; unit++) {
@@ -124,11 +126,16 @@ static void move_row(const TensorMap *map, uint8_t *smem, uint32_t start, uint8_
   }
 }
 
-static uint32_t unit_bytes(const TensorMap *map) { return 16u * (uint32_t)map->global_bits / (uint32_t)map->shared_bits; }
-static uint32_t row_units(const TensorMap *map) { return map->box[0] * (uint32_t)map->shared_bits / 128; }
+static uint32_t unit_bytes(const TensorMap *map) {
+  return 16u * (uint32_t)map->global_bits / (uint32_t)map->shared_bits;
+}
+static uint32_t row_units(const TensorMap *map) {
+  return map->box[0] * (uint32_t)map->shared_bits / 128;
+}
 
-// The tile's extent: swizzling permutes within aligned spans, so that a tile which starts inside a pattern may reach
-// a little beyond its linear end; rounding to the pattern is not needed, since XOR stays within 1024 aligned bytes.
+// The tile's extent: swizzling permutes within aligned spans, so that a tile which starts inside a pattern
+// may reach a little beyond its linear end; rounding to the pattern is not needed, since XOR stays within
+// 1024 aligned bytes.
 static bool tile_in_bounds(Machine *machine, const TmaOp *op, const Cta *cta) {
   uint64_t bytes = (uint64_t)row_count(op) * tensor_map_pitch(&op->map);
   return async_shared(machine, &op->op.origin, cta, op->shared, bytes, "TMA tile") != NULL;
@@ -143,8 +150,8 @@ static Cta *signal_cta(const TmaOp *op, Cta *destination) {
 
 static bool target_lives(Machine *machine, const TmaOp *op, const Cta *cta) {
   if (!cta_async(cta)->ended) return true;
-  machine_fault_at(machine, &op->op.origin, "TMA writes to the shared memory of CTA %u of the cluster, which has exited",
-                   cta->rank);
+  machine_fault_at(machine, &op->op.origin,
+                   "TMA writes to the shared memory of CTA %u of the cluster, which has exited", cta->rank);
   return false;
 }
 
@@ -170,7 +177,8 @@ bool tma_complete_load(Machine *machine, EngineOp *base) {
     Cta *cta = &cluster->ctas[rank];
     engine_event(machine, base, EVENT_ASYNC_WRITE, cta, SPACE_SHARED, op->shared,
                  (uint64_t)rows * tensor_map_pitch(&op->map));
-    if (!mbarrier_complete_tx(machine, &base->origin, signal_cta(op, cta), base->barrier, (uint64_t)rows * bytes))
+    if (!mbarrier_complete_tx(machine, &base->origin, signal_cta(op, cta), base->barrier,
+                              (uint64_t)rows * bytes))
       return false;
   }
   return true;
@@ -199,22 +207,24 @@ static bool store_read(Machine *machine, TmaOp *op) {
 
 static void report_clip(Machine *machine, const TmaOp *op, uint64_t excess) {
   machine_finding(machine, "tma-clip", &op->op.origin,
-                  "a TMA store clips at 16 bytes: rows of %llu elements of %d bits end inside of 16 bytes, and %llu bytes "
+                  "a TMA store clips at 16 bytes: rows of %llu elements of %d bits end inside of 16 bytes, "
+                  "and %llu bytes "
                   "past their end are written",
                   (unsigned long long)op->map.size[0], op->map.global_bits, (unsigned long long)excess);
 }
 
-static bool write_global(Machine *machine, const TmaOp *op, uint64_t address, const uint8_t *data, uint64_t exact,
-                         uint64_t clipped) {
+static bool write_global(Machine *machine, const TmaOp *op, uint64_t address, const uint8_t *data,
+                         uint64_t exact, uint64_t clipped) {
   uint8_t *host = gmem_find(machine->gmem, address, clipped, &machine->gmem_hint);
   uint64_t bytes = clipped;
   // What hardware writes past the end of an allocation lands in its padding and is lost.
   if (!host && clipped > exact) host = gmem_find(machine->gmem, address, bytes = exact, &machine->gmem_hint);
   if (!host) {
-    machine_fault_at(machine, &op->op.origin,
-                     "TMA writes 0x%llx to 0x%llx, which is no allocated global memory; the tensor map starts at 0x%llx",
-                     (unsigned long long)address, (unsigned long long)(address + exact),
-                     (unsigned long long)op->map.address);
+    machine_fault_at(
+        machine, &op->op.origin,
+        "TMA writes 0x%llx to 0x%llx, which is no allocated global memory; the tensor map starts at 0x%llx",
+        (unsigned long long)address, (unsigned long long)(address + exact),
+        (unsigned long long)op->map.address);
     return false;
   }
   if (op->reduce == REDUCE_NONE) {

@@ -1,5 +1,5 @@
-// Element-wise read-modify-write of TMA and bulk reductions (PTX ISA 9.7.9.25.4.2): f32 add flushes subnormals,
-// f16 and bf16 add round to nearest even and keep them.
+// Element-wise read-modify-write of TMA and bulk reductions (PTX ISA 9.7.9.25.4.2): f32 add flushes
+// subnormals, f16 and bf16 add round to nearest even and keep them.
 #include "async/tma.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 #include "num/num.h"
 
 static bool is_float(int element) {
-  return element == ELEMENT_F16 || element == ELEMENT_BF16 || element == ELEMENT_F32 || element == ELEMENT_F32_FTZ ||
-         element == ELEMENT_F64;
+  return element == ELEMENT_F16 || element == ELEMENT_BF16 || element == ELEMENT_F32 ||
+         element == ELEMENT_F32_FTZ || element == ELEMENT_F64;
 }
 
 bool tma_reduce_known(int element, Reduce reduce) {
@@ -17,15 +17,20 @@ bool tma_reduce_known(int element, Reduce reduce) {
   bool word = element == ELEMENT_U32 || element == ELEMENT_S32;
   bool half = element == ELEMENT_F16 || element == ELEMENT_BF16;
   switch (reduce) {
-  case REDUCE_NONE: return true;
-  case REDUCE_ADD: return word || wide || is_float(element);
+  case REDUCE_NONE:
+    return true;
+  case REDUCE_ADD:
+    return word || wide || is_float(element);
   case REDUCE_MIN:
-  case REDUCE_MAX: return word || wide || half;
+  case REDUCE_MAX:
+    return word || wide || half;
   case REDUCE_INC:
-  case REDUCE_DEC: return element == ELEMENT_U32;
+  case REDUCE_DEC:
+    return element == ELEMENT_U32;
   case REDUCE_AND:
   case REDUCE_OR:
-  case REDUCE_XOR: break;
+  case REDUCE_XOR:
+    break;
   }
   return word || wide;
 }
@@ -35,15 +40,17 @@ static double combine_floats(Reduce reduce, double x, double y) {
   return reduce == REDUCE_MIN ? fmin(x, y) : fmax(x, y);
 }
 
-static float flush(float value) { return fabsf(value) < 0x1p-126f ? copysignf(0, value) : value; }
+static float flush(float value) {
+  return fabsf(value) < 0x1p-126f ? copysignf(0, value) : value;
+}
 
 static void reduce_half(int element, Reduce reduce, uint8_t *memory, const uint8_t *operand) {
   const NumFormat *format = element == ELEMENT_F16 ? &num_f16 : &num_bf16;
   uint16_t x, y;
   memcpy(&x, memory, 2);
   memcpy(&y, operand, 2);
-  uint16_t result =
-      (uint16_t)num_encode(format, combine_floats(reduce, num_decode(format, x), num_decode(format, y)), NUM_RN, false);
+  uint16_t result = (uint16_t)num_encode(
+      format, combine_floats(reduce, num_decode(format, x), num_decode(format, y)), NUM_RN, false);
   memcpy(memory, &result, 2);
 }
 
@@ -66,15 +73,24 @@ static void reduce_float(int element, Reduce reduce, uint8_t *memory, const uint
 static uint64_t combine_integers(Reduce reduce, bool is_signed, uint64_t x, uint64_t y) {
   bool less = is_signed ? (int64_t)x < (int64_t)y : x < y;
   switch (reduce) {
-  case REDUCE_NONE: return y;
-  case REDUCE_ADD: return x + y;
-  case REDUCE_MIN: return less ? x : y;
-  case REDUCE_MAX: return less ? y : x;
-  case REDUCE_INC: return x >= y ? 0 : x + 1;
-  case REDUCE_DEC: return x == 0 || x > y ? y : x - 1;
-  case REDUCE_AND: return x & y;
-  case REDUCE_OR: return x | y;
-  case REDUCE_XOR: break;
+  case REDUCE_NONE:
+    return y;
+  case REDUCE_ADD:
+    return x + y;
+  case REDUCE_MIN:
+    return less ? x : y;
+  case REDUCE_MAX:
+    return less ? y : x;
+  case REDUCE_INC:
+    return x >= y ? 0 : x + 1;
+  case REDUCE_DEC:
+    return x == 0 || x > y ? y : x - 1;
+  case REDUCE_AND:
+    return x & y;
+  case REDUCE_OR:
+    return x | y;
+  case REDUCE_XOR:
+    break;
   }
   return x ^ y;
 }

@@ -1,5 +1,5 @@
-// Blocks are sorted by base, since bases only grow. The table holds pointers, so that a cached block stays valid
-// while others come; a released one is unlinked and its address is never used again.
+// Blocks are sorted by base, since bases only grow. The table holds pointers, so that a cached block stays
+// valid while others come; a released one is unlinked and its address is never used again.
 #include "mem/gmem.h"
 
 #include <stdlib.h>
@@ -67,8 +67,10 @@ static int block_below(const Gmem *gmem, uint64_t address) {
   int low = 0, high = gmem->count;
   while (low < high) {
     int middle = low + (high - low) / 2;
-    if (gmem->blocks[middle]->base <= address) low = middle + 1;
-    else high = middle;
+    if (gmem->blocks[middle]->base <= address)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low - 1;
 }
@@ -78,7 +80,8 @@ bool gmem_release(Gmem *gmem, uint64_t base) {
   if (index < 0 || gmem->blocks[index]->base != base) return false;
   block_free(gmem->blocks[index]);
   gmem->count--;
-  memmove(gmem->blocks + index, gmem->blocks + index + 1, (size_t)(gmem->count - index) * sizeof *gmem->blocks);
+  memmove(gmem->blocks + index, gmem->blocks + index + 1,
+          (size_t)(gmem->count - index) * sizeof *gmem->blocks);
   return true;
 }
 

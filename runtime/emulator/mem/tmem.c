@@ -1,5 +1,5 @@
-// The allocator: a map of 16 units. Nothing documents which columns hardware picks; kernels in the field rely on
-// column 0 for the first allocation, so this is first fit.
+// The allocator: a map of 16 units. Nothing documents which columns hardware picks; kernels in the field rely
+// on column 0 for the first allocation, so this is first fit.
 #include "mem/tmem.h"
 
 const char *tmem_alloc_error(const Tmem *tmem, uint32_t columns) {

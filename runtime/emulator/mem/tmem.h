@@ -1,5 +1,6 @@
-// Tensor memory of one CTA: 128 lanes x 512 columns of 32-bit cells, handed out in units of 32 columns (PTX ISA
-// 9.7.16.1, 9.7.16.7). An address is lane << 16 | column. Each emulated CTA has an SM's tensor memory for itself.
+// Tensor memory of one CTA: 128 lanes x 512 columns of 32-bit cells, handed out in units of 32 columns (PTX
+// ISA 9.7.16.1, 9.7.16.7). An address is lane << 16 | column. Each emulated CTA has an SM's tensor memory for
+// itself.
 #ifndef PTXEMU_MEM_TMEM_H
 #define PTXEMU_MEM_TMEM_H
 
@@ -15,13 +16,18 @@ typedef struct {
   bool relinquished;
 } Tmem;
 
-static inline int tmem_lane(uint32_t address) { return (int)(address >> 16); }
-static inline int tmem_column(uint32_t address) { return (int)(address & 0xFFFF); }
+static inline int tmem_lane(uint32_t address) {
+  return (int)(address >> 16);
+}
+static inline int tmem_column(uint32_t address) {
+  return (int)(address & 0xFFFF);
+}
 static inline uint32_t *tmem_cell(const Tmem *tmem, int lane, int column) {
   return tmem->cells + lane * TMEM_COLUMNS + column;
 }
 
-// Why an allocation of so many columns is illegal whatever is free, or NULL. The text has no numbers of the request.
+// Why an allocation of so many columns is illegal whatever is free, or NULL. The text has no numbers of the
+// request.
 const char *tmem_alloc_error(const Tmem *tmem, uint32_t columns);
 // First fit: the first column, or -1 when nothing fits now.
 int tmem_fit(const Tmem *tmem, uint32_t columns);
