@@ -143,8 +143,8 @@ static bool read_file(const char *path, void **data, size_t *length, NpyError *e
 }
 
 bool npy_read(const char *path, Npy *out, NpyError *error) {
-  void *data;
-  size_t length;
+  void *data = NULL;
+  size_t length = 0;
   *out = (Npy){0};
   if (!read_file(path, &data, &length, error)) return false;
   bool ok = npy_parse(path, data, length, out, error);
