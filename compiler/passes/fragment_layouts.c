@@ -69,11 +69,17 @@ static int node_of(Solver *s, TirValue *value, Type type) {
   return s->nodes.len - 1;
 }
 
-static int fragment_node(Solver *s, TirValue *fragment) {
+static int fragment_number(Solver *s, TirValue *fragment) {
   return node_of(s, fragment, fragment->type);
 }
 
-static int loop_node(Solver *s, TirOp *parallel) {
+// Valid until the next node is made.
+static Node *fragment_node(Solver *s, TirValue *fragment) {
+  int number = fragment_number(s, fragment);
+  return &s->nodes.data[number];
+}
+
+static int loop_number(Solver *s, TirOp *parallel) {
   int64_t shape[TYPE_MAX_RANK] = {0};
   for (int i = 0; i < parallel->nresults; i++)
     if (!tir_const_int(parallel->args[i], &shape[i])) shape[i] = DIM_DYNAMIC;
@@ -92,12 +98,12 @@ static void report(Solver *s, const TirOp *op, const char *sentence, const TirVa
 // ---- which fragments every thread must hold whole
 
 static void demand_every(Solver *s, TirValue *fragment, const TirOp *op) {
-  Node *node = &s->nodes.data[fragment_node(s, fragment)];
+  Node *node = fragment_node(s, fragment);
   if (!node->every) node->every = op;
 }
 
 static bool held_by_every(Solver *s, TirValue *fragment) {
-  return s->nodes.data[fragment_node(s, fragment)].every != NULL;
+  return fragment_node(s, fragment)->every != NULL;
 }
 
 static bool element_access(const TirOp *op) {
@@ -146,25 +152,25 @@ static void add_access(Solver *s, TirOp *op) {
         s, op,
         "every thread holds this fragment whole, so one iteration of a Parallel loop cannot set an element",
         fragment);
-    diag_note(s->cx->ds, s->nodes.data[fragment_node(s, fragment)].every->span,
+    diag_note(s->cx->ds, fragment_node(s, fragment)->every->span,
               "because its elements are used one by one here");
   } else if (access.kind == ACCESS_IDENTITY) {
-    join_groups(s, loop_node(s, parallel), fragment_node(s, fragment));
+    join_groups(s, loop_number(s, parallel), fragment_number(s, fragment));
   } else if (op->kind == OP_store && access.ndims < parallel->nresults) {
     report(s, op, "several iterations of the Parallel loop store to the same element", fragment);
   } else {
-    Projection projection = {loop_node(s, parallel), fragment_node(s, fragment), access, op};
+    Projection projection = {loop_number(s, parallel), fragment_number(s, fragment), access, op};
     vec_push(s->cx->scratch, &s->projections, projection);
   }
 }
 
 static void add_move(Solver *s, const TirOp *op, TirValue *src, TirValue *dst) {
   if (is_fragment(src) && is_fragment(dst)) {
-    if (!held_by_every(s, src)) join_groups(s, fragment_node(s, src), fragment_node(s, dst));
+    if (!held_by_every(s, src)) join_groups(s, fragment_number(s, src), fragment_number(s, dst));
     return;
   }
   if (op_path(op) != PATH_TMEM_LOAD && op_path(op) != PATH_TMEM_STORE) return;
-  Node *node = &s->nodes.data[fragment_node(s, is_fragment(src) ? src : dst)];
+  Node *node = fragment_node(s, is_fragment(src) ? src : dst);
   if (!node->seed) node->seed = op;
 }
 
@@ -182,7 +188,7 @@ static void add_constraints(Solver *s, TirOpList ops) {
   for (int i = 0; i < ops.len; i++) {
     TirOp *op = ops.data[i];
     TirValue *src, *dst;
-    if (op->kind == OP_alloc && is_fragment(op->results[0])) fragment_node(s, op->results[0]);
+    if (op->kind == OP_alloc && is_fragment(op->results[0])) fragment_number(s, op->results[0]);
     if (element_access(op)) add_access(s, op);
     if (tile_move(op, &src, &dst)) add_move(s, op, src, dst);
   }

@@ -64,8 +64,8 @@ TirOp *tile_outermost(TirOp *op, OpKind kind) {
 }
 
 const char *tile_name(const TirValue *buffer) {
-  const TirValue *at = buffer;
-  while (!at->name && at->op->kind == OP_view) at = at->op->args[0];
-  if (at->name) return at->name;
-  return at->op->name ? at->op->name : "a buffer";
+  const TirValue *root = buffer;
+  while (root->op->kind == OP_view) root = root->op->args[0];
+  if (root->op->name) return root->op->name;
+  return root->name ? root->name : "a buffer";
 }

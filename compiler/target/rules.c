@@ -7,11 +7,12 @@
 
 #include "base/text.h"
 
+// How messages call a buffer: by what is behind its views.
 static const char *label(const TirValue *value) {
-  const TirValue *at = value;
-  while (!at->name && at->op && at->op->kind == OP_view) at = at->op->args[0];
-  if (at->name) return at->name;
-  return at->op && at->op->name ? at->op->name : "a buffer";
+  const TirValue *root = value;
+  while (root->op->kind == OP_view) root = root->op->args[0];
+  if (root->op->name) return root->op->name;
+  return root->name ? root->name : "a buffer";
 }
 
 TirOp *rule_make_copy(TirBuilder *b, TirValue *src, TirValue *dst) {
@@ -37,8 +38,17 @@ static bool inside(TirValue *buffer) {
   return true;
 }
 
+// Threads address whole bytes.
+static bool check_addressable(const Target *target, const TirOp *op, const TirValue *buffer, Diags *ds) {
+  if (dtype_bytes(buffer->type.dtype) > 0) return true;
+  diag_error(ds, DIAG_no_rule, op->span, "%s has no %s of %s (%s): its elements are narrower than a byte", target->name,
+             op_def(op->kind)->name, label(buffer), dtype_name(buffer->type.dtype));
+  return false;
+}
+
 bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   TirValue *src = op->args[0], *dst = op->args[1];
+  if (!check_addressable(target, op, src, ds) || !check_addressable(target, op, dst, ds)) return false;
   op->attrs[COPY_path] = copy_path(target, src, dst, variant_tma);
   op->attrs[COPY_bounded] = inside(src) && inside(dst);
   if (op->attrs[COPY_path] != PATH_NONE) return true;
@@ -48,7 +58,8 @@ bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
 }
 
 bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
-  (void)target, (void)variant_tma, (void)ds;
+  (void)variant_tma;
+  if (!check_addressable(target, op, op->args[0], ds)) return false;
   op->attrs[FILL_path] = op->args[0]->type.space == SPACE_TMEM ? PATH_TMEM_STORE : PATH_THREADS;
   return true;
 }
