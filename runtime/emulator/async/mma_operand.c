@@ -113,14 +113,15 @@ static bool load_unit(Machine *machine, const Origin *origin, const Cta *cta, ui
 }
 
 bool mma_load_shared(Machine *machine, const Origin *origin, const Cta *cta, const SmemDesc *desc,
-                     bool mn_major, int first, int rows, const MmaTarget *target) {
+                     bool mn_major, int from, int first, int rows, const MmaTarget *target) {
   int per_unit = mma_type_per_unit(target->type);
   bool wide = target->type == MMA_TF32;
   float values[32];
   int lines = mn_major ? target->k : rows, units = (mn_major ? rows : target->k) / per_unit;
+  int from_line = mn_major ? 0 : from, from_unit = mn_major ? from / per_unit : 0;
   for (int line = 0; line < lines; line++) {
     for (int unit = 0; unit < units; unit++) {
-      uint32_t address = smem_desc_unit(desc, mn_major, wide, line, unit);
+      uint32_t address = smem_desc_unit(desc, mn_major, wide, from_line + line, from_unit + unit);
       if (!load_unit(machine, origin, cta, address, target->type, values)) return false;
       for (int i = 0; i < per_unit; i++) {
         if (mn_major)

@@ -88,8 +88,8 @@ static bool load_b(const Compute *c) {
   MmaTarget target = target_of(c, false);
   begin_tile(&c->scratch->b, idesc->n, idesc->k);
   for (int half = 0; half < c->op->group; half++) {
-    if (!mma_load_shared(c->machine, origin_of(c), c->ctas[half], &c->op->b, idesc->transpose_b, half * rows,
-                         rows, &target))
+    if (!mma_load_shared(c->machine, origin_of(c), c->ctas[half], &c->op->b, idesc->transpose_b, 0,
+                         half * rows, rows, &target))
       return false;
     engine_event(c->machine, &c->op->op, EVENT_ASYNC_READ, c->ctas[half], SPACE_SHARED, c->op->b.start,
                  (uint64_t)rows * 32);
@@ -125,7 +125,7 @@ static bool load_a(const Compute *c, const Cta *cta, int rows) {
   if (c->op->a_in_tmem) return load_a_tmem(c, cta, rows, &target);
   engine_event(c->machine, &c->op->op, EVENT_ASYNC_READ, cta, SPACE_SHARED, c->op->a.start,
                (uint64_t)rows * 32);
-  return mma_load_shared(c->machine, origin_of(c), cta, &c->op->a, c->op->idesc.transpose_a, 0, rows,
+  return mma_load_shared(c->machine, origin_of(c), cta, &c->op->a, c->op->idesc.transpose_a, 0, 0, rows,
                          &target);
 }
 
