@@ -23,6 +23,8 @@ typedef struct {
   Map *phases;          // alloc_barrier value -> cell
   TirValue *tma, *mma;  // barriers the compiler made; NULL until needed
   TirOp *divergent;     // the innermost enclosing op under thread-dependent control, or NULL
+  TirOp *reported;      // the divergent op that was reported last
+  Meeting wanted;       // what a walk without insertion would have needed under divergent control
   bool insert;          // false: only follow the state (to find a loop's entry state)
   bool ok;
 } Barriers;
@@ -177,8 +179,9 @@ static void lower_async(Barriers *s, TirOp *op) {
 // --- the walk: hazards in program order ---
 
 static void report_divergent(Barriers *s, TirOp *op) {
-  if (!s->insert) return;
   s->ok = false;
+  if (s->reported == s->divergent) return;
+  s->reported = s->divergent;
   diag_error(
       s->cx->ds, DIAG_divergent_barrier, op->span,
       "all threads of the block must meet before this statement, but it runs under a condition that differs "
@@ -227,13 +230,31 @@ static bool parts_threads(const TirOp *op) {
   return false;
 }
 
-static void walk_control(Barriers *s, TirOp *op, Touch *state) {
-  TirOp *outer = s->divergent;
-  if (op->kind == OP_one_thread || parts_threads(op)) s->divergent = op;
+static void walk_into(Barriers *s, TirOp *op, Touch *state) {
   if (op->kind == OP_for)
     walk_loop(s, op, state);
   else
     walk_bodies(s, op, state, op->kind == OP_one_thread);
+}
+
+// Threads that are about to part meet first when something inside would ask for it.
+static void meet_before_parting(Barriers *s, TirOp *op, Touch *state) {
+  bool insert = s->insert;
+  s->insert = false;
+  s->wanted = (Meeting){0};
+  walk_into(s, op, hazards_copy(&s->hazards, state));
+  s->insert = insert;
+  if (!s->wanted.sync) return;
+  if (s->insert) emit_meeting(s, op, s->wanted);
+  hazards_met(&s->hazards, state, s->wanted);
+}
+
+static void walk_control(Barriers *s, TirOp *op, Touch *state) {
+  TirOp *outer = s->divergent;
+  bool parts = op->kind == OP_one_thread || parts_threads(op);
+  if (parts) s->divergent = op;
+  if (parts && !outer) meet_before_parting(s, op, state);
+  walk_into(s, op, state);
   s->divergent = outer;
 }
 
@@ -254,7 +275,10 @@ static void walk_effect(Barriers *s, TirOp *op, Touch *state) {
   TirValue *armed = async ? barrier_of(s, op) : NULL;
   if (armed && hazards_may_lap(&s->hazards, state, armed)) meeting.sync = true;
   if ((meeting.sync || async) && s->divergent) {
-    report_divergent(s, op);
+    if (s->insert) report_divergent(s, op);
+    s->wanted.sync |= meeting.sync;
+    s->wanted.proxy_fence |= meeting.proxy_fence;
+    s->wanted.tmem_fence |= meeting.tmem_fence;
     return;
   }
   if (meeting.sync) {
