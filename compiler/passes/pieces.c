@@ -365,7 +365,8 @@ static bool is_written(const Cutter *c, const TirValue *root) {
   return false;
 }
 
-// The first op behind `op` in its block that uses the fragment, itself or in a body; NULL when another place uses it too.
+// The first op behind `op` in its block that uses the fragment, itself or in a body; NULL when another place
+// uses it too.
 static TirOp *next_use(const Cutter *c, TirOp *op, const TirValue *fragment) {
   TirOp *first = NULL;
   for (int i = 0; i < c->all.len; i++) {
@@ -383,8 +384,8 @@ static TirOp *next_use(const Cutter *c, TirOp *op, const TirValue *fragment) {
   return first;
 }
 
-// A vector that is read from a tensor long before the run that uses it would be held whole until then. The tensor does not
-// change, so it can just as well be read there.
+// A vector that is read from a tensor long before the run that uses it would be held whole until then. The
+// tensor does not change, so it can just as well be read there.
 static void sink_loads(const Cutter *c) {
   for (int i = 0; i < c->all.len; i++) {
     TirOp *op = c->all.data[i];

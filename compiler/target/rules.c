@@ -41,8 +41,8 @@ static bool inside(TirValue *buffer) {
 // Threads address whole bytes.
 static bool check_addressable(const Target *target, const TirOp *op, const TirValue *buffer, Diags *ds) {
   if (dtype_bytes(buffer->type.dtype) > 0) return true;
-  diag_error(ds, DIAG_no_rule, op->span, "%s has no %s of %s (%s): its elements are narrower than a byte", target->name,
-             op_def(op->kind)->name, label(buffer), dtype_name(buffer->type.dtype));
+  diag_error(ds, DIAG_no_rule, op->span, "%s has no %s of %s (%s): its elements are narrower than a byte",
+             target->name, op_def(op->kind)->name, label(buffer), dtype_name(buffer->type.dtype));
   return false;
 }
 
