@@ -1,0 +1,67 @@
+// The CUDA driver, loaded at run time: neither a toolkit nor a GPU is needed to build. Types and numbers
+// restate cuda.h.
+#ifndef TILE_CUDA_DRIVER_H
+#define TILE_CUDA_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+typedef int CudaResult;  // 0: success
+typedef int CudaDevice;
+typedef uint64_t CudaAddress;
+typedef struct CudaContextRecord *CudaContext;
+typedef struct CudaModuleRecord *CudaModule;
+typedef struct CudaFunctionRecord *CudaFunction;
+typedef struct CudaStreamRecord *CudaStream;
+typedef struct CudaEventRecord *CudaEvent;
+
+enum {
+  CUDA_OUT_OF_MEMORY = 2,
+  CUDA_LAUNCH_TIMEOUT = 702,
+  CUDA_FIRST_FAULT = 700,  // illegal address, … tensor memory leak
+  CUDA_LAST_FAULT = 721,
+  CUDA_DEVICE_MAJOR = 75,
+  CUDA_DEVICE_MINOR = 76,
+  CUDA_FUNCTION_DYNAMIC_SHARED = 8,
+  CUDA_FUNCTION_LARGE_CLUSTER = 14,
+  CUDA_JIT_ERROR_LOG = 5,
+  CUDA_JIT_ERROR_LOG_BYTES = 6,
+  CUDA_LAUNCH_CLUSTER = 4,
+};
+
+// CUlaunchAttribute: a number and a union of 64 bytes.
+typedef struct {
+  int id;
+  char pad[4];
+  union {
+    uint32_t cluster[3];
+    char bytes[64];
+  } value;
+} CudaLaunchAttribute;
+
+// CUlaunchConfig.
+typedef struct {
+  uint32_t grid[3], block[3];
+  uint32_t shared;  // bytes
+  CudaStream stream;
+  CudaLaunchAttribute *attributes;
+  uint32_t nattributes;
+} CudaLaunch;
+
+typedef struct {
+  void *library;
+#define DRIVER(name, symbol, parameters) CudaResult(*name) parameters;
+#include "cuda/driver.def"
+#undef DRIVER
+} Driver;
+
+// Loads the library (NULL: libcuda.so.1) and all functions. TILE_UNAVAILABLE says what is missing.
+TileError *driver_open(Driver *driver, const char *library);
+void driver_close(Driver *driver);
+
+// NULL for success; else "WHAT: CUDA_ERROR_… (text)", with a status by the kind of result.
+TileError *driver_error(const Driver *driver, CudaResult result, const char *what);
+
+#endif
