@@ -91,7 +91,7 @@ bool tensor_map_guard(const InfoTensor *declared, const BoundTensor *tensor, boo
     return no(why, "%s: its address 0x%llx is not a multiple of 16", name,
               (unsigned long long)tensor->address);
   for (int i = 0; i < last; i++) {
-    unsigned __int128 stride = (unsigned __int128)tensor->stride[i] * (unsigned)bits;
+    uint64_t stride = (uint64_t)tensor->stride[i] * (uint64_t)bits;
     if (stride % 128)
       return no(why, "%s: its stride of dimension %d, %lld elements of %s, is not a multiple of 16 bytes",
                 name, i, (long long)tensor->stride[i], tile_dtype_name(declared->dtype));
