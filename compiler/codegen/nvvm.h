@@ -1,0 +1,57 @@
+// One typed function per NVVM intrinsic; only nvvm.c spells their names. What must be a constant of the instruction is a C
+// integer or enum here. Pointers: `shared` is addrspace(3), `tmem` is a 32-bit TMEM address (PTX ISA 9.7.16).
+// Every one with an effect carries an operand bundle, since LLVM 22 believes too little of what they touch (rules L1).
+#ifndef TILEC_CODEGEN_NVVM_H
+#define TILEC_CODEGEN_NVVM_H
+
+#include "codegen/cg.h"
+
+LLVMValueRef nvvm_thread_idx(Cg *cg);
+LLVMValueRef nvvm_block_idx(Cg *cg, int dim);
+void nvvm_barrier_sync(Cg *cg, int id);  // all threads of the CTA
+void nvvm_warp_sync(Cg *cg);             // all lanes of the warp
+LLVMValueRef nvvm_shfl_idx(Cg *cg, LLVMValueRef value, int lane);
+
+// mbarrier, default semantics only (rules L3); PTX ISA 9.7.13.15
+void nvvm_mbar_init(Cg *cg, LLVMValueRef shared, int count);
+void nvvm_mbar_arrive(Cg *cg, LLVMValueRef shared);
+void nvvm_mbar_arrive_expect_tx(Cg *cg, LLVMValueRef shared, LLVMValueRef bytes);
+LLVMValueRef nvvm_mbar_try_wait_parity(Cg *cg, LLVMValueRef shared, LLVMValueRef parity);
+void nvvm_fence_mbarrier_init(Cg *cg);
+void nvvm_fence_proxy_async(Cg *cg);         // all spaces
+void nvvm_fence_proxy_async_shared(Cg *cg);  // .shared::cta
+
+// TMA; coordinates innermost first, `map` a generic pointer; PTX ISA 9.7.9.25.5
+void nvvm_tma_load(Cg *cg, LLVMValueRef shared, LLVMValueRef mbar, LLVMValueRef map, int rank,
+                   LLVMValueRef const *coordinates);
+void nvvm_tma_store(Cg *cg, LLVMValueRef shared, LLVMValueRef map, int rank, LLVMValueRef const *coordinates);
+void nvvm_bulk_commit(Cg *cg);
+void nvvm_bulk_wait(Cg *cg, int pending, bool read);
+void nvvm_prefetch_tensormap(Cg *cg, LLVMValueRef map);
+
+// tcgen05, cta_group::1; PTX ISA 9.7.16
+typedef enum { MMA_KIND_F16 = 0, MMA_KIND_TF32 = 1, MMA_KIND_F8F6F4 = 2, MMA_KIND_I8 = 3 } MmaKind;
+void nvvm_tcgen05_alloc(Cg *cg, LLVMValueRef shared, int columns);
+void nvvm_tcgen05_relinquish(Cg *cg);
+void nvvm_tcgen05_dealloc(Cg *cg, LLVMValueRef tmem, int columns);
+void nvvm_tcgen05_commit(Cg *cg, LLVMValueRef mbar);
+void nvvm_tcgen05_fence_before(Cg *cg);
+void nvvm_tcgen05_fence_after(Cg *cg);
+void nvvm_tcgen05_wait_ld(Cg *cg);
+void nvvm_tcgen05_wait_st(Cg *cg);
+// 32x32b, n registers (a power of two up to 128): i32 when n is 1, else <n x i32>.
+LLVMValueRef nvvm_tcgen05_ld(Cg *cg, LLVMValueRef tmem, int n);
+void nvvm_tcgen05_st(Cg *cg, LLVMValueRef tmem, LLVMValueRef registers, int n);
+void nvvm_tcgen05_mma(Cg *cg, LLVMValueRef tmem_d, LLVMValueRef a_descriptor, LLVMValueRef b_descriptor,
+                      LLVMValueRef instruction_descriptor, LLVMValueRef accumulate, MmaKind kind);
+
+// f32 approximations; PTX ISA 9.7.3
+LLVMValueRef nvvm_ex2_approx(Cg *cg, LLVMValueRef x);
+LLVMValueRef nvvm_lg2_approx(Cg *cg, LLVMValueRef x);
+LLVMValueRef nvvm_rsqrt_approx(Cg *cg, LLVMValueRef x);
+LLVMValueRef nvvm_rcp_approx(Cg *cg, LLVMValueRef x);
+LLVMValueRef nvvm_sin_approx(Cg *cg, LLVMValueRef x);
+LLVMValueRef nvvm_cos_approx(Cg *cg, LLVMValueRef x);
+LLVMValueRef nvvm_sqrt_rn(Cg *cg, LLVMValueRef x);
+
+#endif
