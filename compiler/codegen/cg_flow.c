@@ -1,0 +1,162 @@
+// Control flow: blocks of ops, loops, branches, the one-thread region.
+//
+// Loops stay rolled, in the form "test, body, step, test", so that LICM has a place to hoist to; an unroll loop of constant
+// trip count is unrolled here. Where some lanes of a warp may have skipped a region, the warp is made to meet again before
+// any instruction that wants it whole (rules S9).
+#include "codegen/cg.h"
+
+#include "codegen/nvvm.h"
+
+enum { MAX_UNROLL = 64 };
+
+static void emit_op(Cg *cg, const TirOp *op) {
+  CgEmit emit = cg->emitters->emit[op->kind];
+  if (!emit) {
+    cg_unsupported(cg, op, "the target has no such operation");
+    return;
+  }
+  cg_debug_location(cg, op->span);
+  emit(cg, op);
+}
+
+void cg_block(Cg *cg, const TirBlock *block) {
+  for (const TirOp *op = block->first; op && !cg->failed; op = op->next) emit_op(cg, op);
+}
+
+LLVMBasicBlockRef cg_new_block(Cg *cg, const char *name) {
+  return LLVMAppendBasicBlockInContext(cg->context, cg->function, name);
+}
+
+LLVMValueRef cg_alloca(Cg *cg, LLVMTypeRef type, const char *name) {
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(cg->builder);
+  LLVMPositionBuilderAtEnd(cg->builder, cg->entry);
+  LLVMValueRef slot = LLVMBuildAlloca(cg->builder, type, name);
+  LLVMPositionBuilderAtEnd(cg->builder, here);
+  return slot;
+}
+
+CgIf cg_begin_if(Cg *cg, LLVMValueRef condition) {
+  CgIf branch = {NULL};
+  if (!condition) return branch;
+  LLVMBasicBlockRef then = cg_new_block(cg, "then");
+  branch.after = cg_new_block(cg, "after");
+  LLVMBuildCondBr(cg->builder, condition, then, branch.after);
+  LLVMPositionBuilderAtEnd(cg->builder, then);
+  return branch;
+}
+
+void cg_end_if(Cg *cg, CgIf branch) {
+  if (!branch.after) return;
+  LLVMBuildBr(cg->builder, branch.after);
+  LLVMPositionBuilderAtEnd(cg->builder, branch.after);
+}
+
+CgLoop cg_begin_loop(Cg *cg, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step, bool down) {
+  CgLoop loop = {cg_new_block(cg, "loop"), cg_new_block(cg, "done"), NULL, hi, step, down};
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(cg->builder);
+  LLVMValueRef enter = LLVMBuildICmp(cg->builder, down ? LLVMIntSGT : LLVMIntSLT, lo, hi, "");
+  LLVMBuildCondBr(cg->builder, enter, loop.body, loop.after);
+  LLVMPositionBuilderAtEnd(cg->builder, loop.body);
+  loop.index = LLVMBuildPhi(cg->builder, cg->i32, "");
+  LLVMAddIncoming(loop.index, &lo, &before, 1);
+  return loop;
+}
+
+// ptxas unrolls small loops by itself; the loops of tile ops it must leave alone.
+static void forbid_unrolling(Cg *cg, LLVMValueRef branch) {
+  LLVMMetadataRef name = LLVMMDStringInContext2(cg->context, "llvm.loop.unroll.disable", 24);
+  LLVMMetadataRef placeholder = LLVMTemporaryMDNode(cg->context, NULL, 0);
+  LLVMMetadataRef operands[] = {placeholder, LLVMMDNodeInContext2(cg->context, &name, 1)};
+  LLVMMetadataRef loop = LLVMMDNodeInContext2(cg->context, operands, 2);
+  LLVMMetadataReplaceAllUsesWith(placeholder, loop);  // a loop's node names itself first
+  LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(cg->context, "llvm.loop", 9), LLVMMetadataAsValue(cg->context, loop));
+}
+
+static LLVMValueRef end_loop(Cg *cg, CgLoop loop) {
+  LLVMValueRef next = LLVMBuildAdd(cg->builder, loop.index, loop.step, "");
+  LLVMValueRef again = LLVMBuildICmp(cg->builder, loop.down ? LLVMIntSGT : LLVMIntSLT, next, loop.hi, "");
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(cg->builder);
+  LLVMValueRef branch = LLVMBuildCondBr(cg->builder, again, loop.body, loop.after);
+  LLVMAddIncoming(loop.index, &next, &latch, 1);
+  LLVMPositionBuilderAtEnd(cg->builder, loop.after);
+  return branch;
+}
+
+void cg_end_loop(Cg *cg, CgLoop loop) { end_loop(cg, loop); }
+
+static bool visit_tile_op(void *context, TirOp *op) {
+  (void)context;
+  return op_def(op->kind)->group != GROUP_TILE && op->kind != OP_parallel;
+}
+
+static bool is_large(const TirOp *loop) { return !tir_walk(loop->bodies[0], visit_tile_op, NULL); }
+
+static bool unroll(Cg *cg, const TirOp *op, int64_t step) {
+  int64_t lo = 0, hi = 0;
+  if (op->attrs[FOR_kind] != LOOP_UNROLL || !cg_const(cg_value(cg, op->args[0]), &lo)) return false;
+  if (!cg_const(cg_value(cg, op->args[1]), &hi)) return false;
+  int64_t trips = step > 0 ? (hi - lo + step - 1) / step : (lo - hi - step - 1) / -step;
+  if (trips > MAX_UNROLL) return false;
+  for (int64_t i = 0; i < trips; i++) {
+    cg_set_value(cg, op->results[0], cg_i32(cg, lo + i * step));
+    cg_block(cg, op->bodies[0]);
+  }
+  return true;
+}
+
+void emit_for(Cg *cg, const TirOp *op) {
+  int64_t step = 0;
+  if (!cg_const(cg_value(cg, op->args[2]), &step) || step == 0) {
+    cg_unsupported(cg, op, "a loop step must be a constant other than 0");
+    return;
+  }
+  if (unroll(cg, op, step)) return;
+  bool varies = tir_thread_dependent(op->args[0]) || tir_thread_dependent(op->args[1]);
+  LLVMValueRef lo = cg_value(cg, op->args[0]), hi = cg_value(cg, op->args[1]);
+  CgLoop loop = cg_begin_loop(cg, lo, hi, cg_i32(cg, step), step < 0);
+  cg_set_value(cg, op->results[0], loop.index);
+  cg->divergent += varies;
+  cg_block(cg, op->bodies[0]);
+  cg->divergent -= varies;
+  if (cg->failed) return;
+  LLVMValueRef branch = end_loop(cg, loop);
+  if (is_large(op)) forbid_unrolling(cg, branch);
+}
+
+static bool visit_wait(void *context, TirOp *op) {
+  (void)context;
+  return op->kind != OP_mbarrier_wait_parity;
+}
+
+static bool contains_wait(const TirBlock *block) { return !tir_walk((TirBlock *)block, visit_wait, NULL); }
+
+void emit_if(Cg *cg, const TirOp *op) {
+  bool varies = tir_thread_dependent(op->args[0]);
+  bool has_else = op->bodies[1]->first != NULL;
+  LLVMBasicBlockRef then = cg_new_block(cg, "then"), after = cg_new_block(cg, "after");
+  LLVMBasicBlockRef otherwise = has_else ? cg_new_block(cg, "else") : after;
+  LLVMBuildCondBr(cg->builder, cg_value(cg, op->args[0]), then, otherwise);
+  cg->divergent += varies;
+  for (int i = 0; i <= has_else; i++) {
+    LLVMPositionBuilderAtEnd(cg->builder, i == 0 ? then : otherwise);
+    cg_block(cg, op->bodies[i]);
+    LLVMBuildBr(cg->builder, after);
+  }
+  cg->divergent -= varies;
+  LLVMPositionBuilderAtEnd(cg->builder, after);
+  if (varies && cg->divergent == 0 && (contains_wait(op->bodies[0]) || contains_wait(op->bodies[1]))) nvvm_warp_sync(cg);
+}
+
+void emit_one_thread(Cg *cg, const TirOp *op) {
+  CgIf branch = cg_begin_if(cg, LLVMBuildICmp(cg->builder, LLVMIntEQ, cg->thread, cg_i32(cg, 0), ""));
+  cg->divergent++;
+  cg_block(cg, op->bodies[0]);
+  cg->divergent--;
+  cg_end_if(cg, branch);
+  if (cg->divergent == 0) nvvm_warp_sync(cg);
+}
+
+void emit_sync_threads(Cg *cg, const TirOp *op) {
+  (void)op;
+  nvvm_barrier_sync(cg, 0);
+}
