@@ -113,10 +113,8 @@ LLVMValueRef cg_i64(Cg *cg, int64_t value);
 LLVMValueRef cg_value(Cg *cg, const TirValue *value);
 void cg_set_value(Cg *cg, const TirValue *value, LLVMValueRef llvm);
 bool cg_const(LLVMValueRef value, int64_t *out);  // an integer constant
-// The largest value it can have when it is known not to be negative; -1 otherwise.
-int64_t cg_upper_bound(const Cg *cg, const TirValue *value);
-// A power of two that divides the value.
-int64_t cg_multiple(const TirValue *value);
+bool cg_nonnegative(const TirValue *value);       // proven, for i32
+int64_t cg_multiple(const TirValue *value);       // a power of two that divides it
 void emit_const(Cg *cg, const TirOp *op);
 void emit_block_idx(Cg *cg, const TirOp *op);
 void emit_thread_idx(Cg *cg, const TirOp *op);

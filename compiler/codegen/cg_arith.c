@@ -90,8 +90,8 @@ static LLVMValueRef integer_division(Cg *cg, const TirOp *op, LLVMValueRef lhs, 
   bool is_signed = !is_unsigned(op->args[0]->type.dtype), truncates = op->kind == OP_truncdiv || op->kind == OP_truncmod;
   bool modulo = op->kind == OP_floormod || op->kind == OP_truncmod;
   int64_t constant = 0;
-  bool positive = cg_const(rhs, &constant) ? constant > 0 : cg_upper_bound(cg, op->args[1]) >= 0;
-  bool nonnegative = is_signed && positive && cg_upper_bound(cg, op->args[0]) >= 0;
+  bool positive = cg_const(rhs, &constant) ? constant > 0 : cg_nonnegative(op->args[1]);
+  bool nonnegative = is_signed && positive && cg_nonnegative(op->args[0]);
   if (is_signed && !truncates && op->kind != OP_ceildiv && is_power_of_two(constant))
     return divide_by_power(cg, op->kind, lhs, constant);
   Division division = divide(cg, lhs, rhs, !is_signed || nonnegative);

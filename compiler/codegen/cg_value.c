@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codegen/nvvm.h"
+#include "tir/ranges.h"
 
 static LLVMTypeRef float_type(Cg *cg, DType dtype) {
   if (dtype == DTYPE_f64) return LLVMDoubleTypeInContext(cg->context);
@@ -51,70 +52,17 @@ bool cg_const(LLVMValueRef value, int64_t *out) {
   return true;
 }
 
-// ---- what is known about an index
-
-enum { MAX_DEPTH = 8 };  // of the expressions looked into
-
-static int64_t bound_of(const Cg *cg, const TirValue *value, int depth);
-
-static int64_t bound_of_binary(const Cg *cg, const TirOp *op, int depth) {
-  int64_t lhs = bound_of(cg, op->args[0], depth), rhs = bound_of(cg, op->args[1], depth), divisor = 0;
-  bool by_constant = tir_const_int(op->args[1], &divisor) && divisor > 0;
-  if (op->kind == OP_floormod && by_constant) return divisor - 1;
-  if (op->kind == OP_and && (lhs >= 0 || rhs >= 0)) return lhs < 0 || (rhs >= 0 && rhs < lhs) ? rhs : lhs;
-  if (lhs < 0 || rhs < 0) return -1;
-  int64_t bound = -1;
-  if (op->kind == OP_add) bound = lhs + rhs;
-  if (op->kind == OP_mul) bound = lhs * rhs;
-  if (op->kind == OP_min) bound = lhs < rhs ? lhs : rhs;
-  if (op->kind == OP_max) bound = lhs < rhs ? rhs : lhs;
-  if (op->kind == OP_floordiv && by_constant) bound = lhs / divisor;
-  return bound <= INT32_MAX ? bound : -1;  // an overflow may wrap
+// An end beyond i32 may have wrapped around.
+bool cg_nonnegative(const TirValue *value) {
+  TirRange range = tir_known_range(value);
+  return value->type.dtype == DTYPE_i32 && range.lo >= 0 && range.hi <= INT32_MAX;
 }
 
-static int64_t bound_of_loop(const Cg *cg, const TirOp *op, int depth) {
-  int64_t step = 0, hi = 0;
-  if (!tir_const_int(op->args[2], &step) || step <= 0 || bound_of(cg, op->args[0], depth) < 0) return -1;
-  return tir_const_int(op->args[1], &hi) && hi > 0 ? hi - 1 : INT32_MAX;
-}
-
-static int64_t bound_of(const Cg *cg, const TirValue *value, int depth) {
-  const TirOp *op = value->op;
-  int64_t constant = 0;
-  if (value->type.dtype != DTYPE_i32 || depth == 0) return -1;
-  if (tir_const_int(value, &constant)) return constant >= 0 ? constant : -1;
-  if (op->kind == OP_thread_idx) return cg->kernel->threads - 1;
-  if (op->kind == OP_block_idx || op->kind == OP_size) return INT32_MAX;
-  if (op->kind == OP_for) return bound_of_loop(cg, op, depth - 1);
-  if (op->kind == OP_parallel) {
-    int64_t bound = bound_of(cg, op->args[value->index], depth - 1);
-    return bound > 0 ? bound - 1 : INT32_MAX;
-  }
-  return op_def(op->kind)->group == GROUP_BINARY ? bound_of_binary(cg, op, depth - 1) : -1;
-}
-
-int64_t cg_upper_bound(const Cg *cg, const TirValue *value) { return bound_of(cg, value, MAX_DEPTH); }
-
-static int64_t lowest_bit(int64_t value) {
+int64_t cg_multiple(const TirValue *value) {
   enum { LARGEST = 1 << 20 };
-  int64_t bit = value & -value;
+  int64_t multiple = tir_known_multiple(value), bit = multiple & -multiple;
   return bit == 0 || bit > LARGEST ? LARGEST : bit;
 }
-
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-static int64_t multiple_of(const TirValue *value, int depth) {
-  const TirOp *op = value->op;
-  int64_t constant = 0;
-  if (tir_const_int(value, &constant)) return lowest_bit(constant);
-  if (depth == 0) return 1;
-  OpKind kind = op->kind;
-  if (kind != OP_add && kind != OP_sub && kind != OP_for && kind != OP_mul) return 1;
-  int64_t lhs = multiple_of(op->args[0], depth - 1), rhs = multiple_of(op->args[kind == OP_for ? 2 : 1], depth - 1);
-  return kind == OP_mul ? lowest_bit(lhs * rhs) : smaller(lhs, rhs);
-}
-
-int64_t cg_multiple(const TirValue *value) { return multiple_of(value, MAX_DEPTH); }
 
 // ---- ops
 

@@ -1,0 +1,227 @@
+// TMEM: addresses, copies to and from fragments, fills, allocation and fences.
+//
+// A buffer of r x c elements of 32 bits takes c columns for each block of 128 rows; row r of a block is lane r. Warp w of a
+// warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA 9.7.16.8.1), thread t of it lane 32 w + t, so a fragment that is copied
+// has its rows spread that way and each thread holds columns of its row. Further warpgroups take further columns.
+#include "codegen/sm100a/sm100a.h"
+
+#include "codegen/fragment.h"
+#include "codegen/nvvm.h"
+
+enum { LANES = 128, MAX_CHUNK = 64 };
+
+static int64_t block_columns(const CgPlace *place) { return place->root->type.shape[1]; }
+
+LLVMValueRef sm100a_tmem_address(Cg *cg, const TirOp *op, const CgPlace *place, int64_t row, int64_t column) {
+  int64_t start = 0;
+  if (!cg_const(place->offset[0], &start) || start % LANES) {
+    cg_unsupported(cg, op, "rows of TMEM must start at a constant multiple of %d", LANES);
+    return cg_i32(cg, 0);
+  }
+  LLVMValueRef address = LLVMBuildAdd(cg->builder, cg->storage[place->root->id], place->offset[1], "");
+  return LLVMBuildAdd(cg->builder, address, cg_i32(cg, (start + row) / LANES * block_columns(place) + column), "");
+}
+
+static LLVMValueRef warp_index(Cg *cg) {
+  return nvvm_shfl_idx(cg, LLVMBuildLShr(cg->builder, cg->thread, cg_i32(cg, 5), ""), 0);
+}
+
+static LLVMValueRef add_lane_quarter(Cg *cg, LLVMValueRef address, LLVMValueRef warp) {
+  LLVMValueRef lane = LLVMBuildShl(cg->builder, LLVMBuildAnd(cg->builder, warp, cg_i32(cg, 3), ""), cg_i32(cg, 21), "");
+  return LLVMBuildAdd(cg->builder, address, lane, "");
+}
+
+// A copy between a TMEM buffer and the fragment that a thread's registers hold.
+typedef struct {
+  const TirOp *op;
+  const TirValue *fragment;
+  const CgPlace *place;
+  int64_t registers, groups, share;  // share: columns from one warpgroup to the next
+  LLVMValueRef start;                // what differs between the warps
+} TmemMove;
+
+static void position(const TmemMove *m, int64_t thread, int64_t reg, int64_t *row, int64_t *column) {
+  int64_t element = layout_element(m->fragment->layout, thread, reg), columns = m->fragment->type.shape[1];
+  *row = element / columns;
+  *column = element % columns;
+}
+
+// Every thread's registers lie in its lane, and a warpgroup's columns are those of the first one moved by its share.
+static bool suits_lanes(const TmemMove *m, int64_t threads) {
+  for (int64_t r = 0; r < m->registers; r++) {
+    int64_t first_row, first_column;
+    position(m, 0, r, &first_row, &first_column);
+    for (int64_t t = 0; t < threads; t += t % LANES < LANES / 2 ? 1 : 5) {
+      int64_t row, column;
+      position(m, t, r, &row, &column);
+      if (row != first_row + t % LANES || column != first_column + t / LANES * m->share || first_row % LANES) return false;
+    }
+  }
+  return true;
+}
+
+static bool begin_move(Cg *cg, const TirOp *op, const TirValue *tmem, const TirValue *fragment, TmemMove *m) {
+  *m = (TmemMove){.op = op, .fragment = fragment, .place = cg_place(cg, tmem)};
+  int64_t threads = cg->kernel->threads, row;
+  if (fragment->op->kind != OP_alloc || !fragment->layout || dtype_bits(tmem->type.dtype) != 32 ||
+      dtype_bits(fragment->type.dtype) != 32 || threads % LANES) {
+    cg_unsupported(cg, op, "it takes a whole fragment of 32-bit elements and whole warpgroups");
+    return false;
+  }
+  m->registers = layout_registers(fragment->layout);
+  m->groups = threads / LANES;
+  if (m->groups > 1) position(m, LANES, 0, &row, &m->share);
+  if (!suits_lanes(m, threads)) {
+    cg_unsupported(cg, op, "the fragment's rows are not spread over the threads as TMEM lanes are");
+    return false;
+  }
+  LLVMValueRef warp = warp_index(cg);
+  m->start = add_lane_quarter(cg, cg_i32(cg, 0), warp);
+  LLVMValueRef group = LLVMBuildLShr(cg->builder, warp, cg_i32(cg, 2), "");
+  m->start = LLVMBuildAdd(cg->builder, m->start, LLVMBuildMul(cg->builder, group, cg_i32(cg, m->share), ""), "");
+  return true;
+}
+
+static LLVMValueRef address_of(Cg *cg, const TmemMove *m, int64_t reg) {
+  int64_t row, column;
+  position(m, 0, reg, &row, &column);
+  return LLVMBuildAdd(cg->builder, sm100a_tmem_address(cg, m->op, m->place, row, column), m->start, "");
+}
+
+// Registers from `reg` on that lie in consecutive columns: a power of two.
+static int chunk_at(const TmemMove *m, int64_t reg) {
+  int64_t row, column, next_row, next_column;
+  int run = 1;
+  position(m, 0, reg, &row, &column);
+  for (; run < MAX_CHUNK && reg + run < m->registers; run++) {
+    position(m, 0, reg + run, &next_row, &next_column);
+    if (next_row != row || next_column != column + run) break;
+  }
+  while (run & (run - 1)) run &= run - 1;
+  return run;
+}
+
+static LLVMValueRef element(Cg *cg, LLVMValueRef registers, int n, int i) {
+  return n == 1 ? registers : LLVMBuildExtractElement(cg->builder, registers, cg_i32(cg, i), "");
+}
+
+// Nothing in LLVM ties the registers of tcgen05.ld to the wait that makes them valid; an empty assembly after it does (L4).
+static void tie_registers(Cg *cg, LLVMValueRef *values, int n) {
+  LLVMTypeRef types[MAX_CHUNK];
+  TextBuf constraints = {.arena = cg->arena};
+  for (int i = 0; i < n; i++) {
+    types[i] = cg->i32;
+    textbuf_puts(&constraints, i ? ",=r" : "=r");
+  }
+  for (int i = 0; i < n; i++) textbuf_printf(&constraints, ",%d", i);
+  LLVMTypeRef result = n == 1 ? cg->i32 : LLVMStructTypeInContext(cg->context, types, (unsigned)n, false);
+  LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)n, false);
+  LLVMValueRef empty =
+      LLVMGetInlineAsm(type, "", 0, constraints.data, constraints.len, true, false, LLVMInlineAsmDialectATT, false);
+  LLVMValueRef tied = LLVMBuildCall2(cg->builder, type, empty, values, (unsigned)n, "");
+  for (int i = 0; i < n; i++) values[i] = n == 1 ? tied : LLVMBuildExtractValue(cg->builder, tied, (unsigned)i, "");
+}
+
+void sm100a_tmem_load(Cg *cg, const TirOp *op) {
+  TmemMove m;
+  if (!begin_move(cg, op, op->args[0], op->args[1], &m)) return;
+  LLVMValueRef *values = ARENA_ARRAY(cg->arena, LLVMValueRef, m.registers);
+  for (int64_t r = 0; r < m.registers;) {
+    int n = chunk_at(&m, r);
+    LLVMValueRef loaded = nvvm_tcgen05_ld(cg, address_of(cg, &m, r), n);
+    for (int i = 0; i < n; i++) values[r + i] = element(cg, loaded, n, i);
+    r += n;
+  }
+  nvvm_tcgen05_wait_ld(cg);
+  LLVMTypeRef type = cg_memory_type(cg, m.fragment->type.dtype);
+  for (int64_t r = 0; r < m.registers; r += MAX_CHUNK)
+    tie_registers(cg, values + r, (int)(m.registers - r < MAX_CHUNK ? m.registers - r : MAX_CHUNK));
+  for (int64_t r = 0; r < m.registers; r++)
+    LLVMBuildStore(cg->builder, LLVMBuildBitCast(cg->builder, values[r], type, ""), cg_register(cg, m.fragment, cg_i32(cg, r)));
+}
+
+static LLVMValueRef pack(Cg *cg, LLVMValueRef const *values, int n) {
+  if (n == 1) return values[0];
+  LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(cg->i32, (unsigned)n));
+  for (int i = 0; i < n; i++) vector = LLVMBuildInsertElement(cg->builder, vector, values[i], cg_i32(cg, i), "");
+  return vector;
+}
+
+void sm100a_tmem_store(Cg *cg, const TirOp *op) {
+  TmemMove m;
+  if (!begin_move(cg, op, op->args[1], op->args[0], &m)) return;
+  LLVMTypeRef type = cg_memory_type(cg, m.fragment->type.dtype);
+  for (int64_t r = 0; r < m.registers;) {
+    int n = chunk_at(&m, r);
+    LLVMValueRef values[MAX_CHUNK];
+    for (int i = 0; i < n; i++) {
+      LLVMValueRef value = LLVMBuildLoad2(cg->builder, type, cg_register(cg, m.fragment, cg_i32(cg, r + i)), "");
+      values[i] = LLVMBuildBitCast(cg->builder, value, cg->i32, "");
+    }
+    nvvm_tcgen05_st(cg, address_of(cg, &m, r), pack(cg, values, n), n);
+    r += n;
+  }
+  nvvm_tcgen05_wait_st(cg);
+}
+
+static void fill_columns(Cg *cg, const TirOp *op, const CgPlace *place, LLVMValueRef quarter, LLVMValueRef word) {
+  const Type *type = &op->args[0]->type;
+  LLVMValueRef values[MAX_CHUNK];
+  for (int i = 0; i < MAX_CHUNK; i++) values[i] = word;
+  for (int64_t row = 0; row < type->shape[0]; row += LANES)
+    for (int64_t column = 0; column < type->shape[1];) {
+      int n = MAX_CHUNK;
+      while (n > type->shape[1] - column) n /= 2;
+      LLVMValueRef address = sm100a_tmem_address(cg, op, place, row, column);
+      nvvm_tcgen05_st(cg, LLVMBuildAdd(cg->builder, address, quarter, ""), pack(cg, values, n), n);
+      column += n;
+    }
+}
+
+// The first warpgroup fills.
+void sm100a_tmem_fill(Cg *cg, const TirOp *op) {
+  const CgPlace *place = cg_place(cg, op->args[0]);
+  if (cg->kernel->threads < LANES || dtype_bits(op->args[0]->type.dtype) != 32) {
+    cg_unsupported(cg, op, "it takes 32-bit elements and a warpgroup");
+    return;
+  }
+  LLVMValueRef word = LLVMBuildBitCast(cg->builder, cg_value(cg, op->args[1]), cg->i32, "");
+  LLVMValueRef warp = warp_index(cg), quarter = add_lane_quarter(cg, cg_i32(cg, 0), warp);
+  bool all = cg->kernel->threads == LANES;
+  CgIf branch = cg_begin_if(cg, all ? NULL : LLVMBuildICmp(cg->builder, LLVMIntULT, warp, cg_i32(cg, LANES / 32), ""));
+  fill_columns(cg, op, place, quarter, word);
+  nvvm_tcgen05_wait_st(cg);
+  cg_end_if(cg, branch);
+}
+
+static CgIf begin_warp_0(Cg *cg) {
+  return cg_begin_if(cg, LLVMBuildICmp(cg->builder, LLVMIntEQ, warp_index(cg), cg_i32(cg, 0), ""));
+}
+
+// The permit is given back at once: a kernel allocates one time (rules S7).
+void sm100a_tmem_alloc(Cg *cg, const TirOp *op) {
+  const CgPlace *slot = cg_place(cg, op->args[0]);
+  LLVMValueRef address = cg_address(cg, slot, slot->offset);
+  CgIf branch = begin_warp_0(cg);
+  nvvm_tcgen05_alloc(cg, address, (int)op->attrs[TMEM_columns]);
+  nvvm_tcgen05_relinquish(cg);
+  cg_end_if(cg, branch);
+}
+
+void sm100a_tmem_dealloc(Cg *cg, const TirOp *op) {
+  CgIf branch = begin_warp_0(cg);
+  nvvm_tcgen05_dealloc(cg, cg_value(cg, op->args[0]), (int)op->attrs[TMEM_columns]);
+  cg_end_if(cg, branch);
+}
+
+void sm100a_commit(Cg *cg, const TirOp *op) { nvvm_tcgen05_commit(cg, cg_barrier(cg, op->args[0])); }
+
+void sm100a_fence_before(Cg *cg, const TirOp *op) {
+  (void)op;
+  nvvm_tcgen05_fence_before(cg);
+}
+
+void sm100a_fence_after(Cg *cg, const TirOp *op) {
+  (void)op;
+  nvvm_tcgen05_fence_after(cg);
+}
