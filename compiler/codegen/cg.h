@@ -1,8 +1,9 @@
 // What the files of this room share: the state of one translation and the helpers that emitters call.
 //
-// A Cg is one module on its way from tile IR to PTX. Kernels are emitted one after another; the fields below "the kernel"
-// belong to the one being emitted. Every scalar value of the tile IR has an LLVM value (cg_value); every buffer has a place
-// (cg_place): its root and where in the root it starts. i32 is the type of all indices; byte offsets are i64.
+// A Cg is one module on its way from tile IR to PTX. Kernels are emitted one after another; the fields below
+// "the kernel" belong to the one being emitted. Every scalar value of the tile IR has an LLVM value
+// (cg_value); every buffer has a place (cg_place): its root and where in the root it starts. i32 is the type
+// of all indices; byte offsets are i64.
 #ifndef TILEC_CODEGEN_CG_H
 #define TILEC_CODEGEN_CG_H
 
@@ -27,7 +28,8 @@ typedef struct {
 
 extern const CgTarget cg_sm100a;
 
-// Where a buffer lies in its root: dimension i of the buffer is dimension dim[i] of the root, which starts at offset[dim].
+// Where a buffer lies in its root: dimension i of the buffer is dimension dim[i] of the root, which starts at
+// offset[dim].
 typedef struct {
   const TirValue *root;
   int rank;
@@ -65,9 +67,9 @@ struct CgModule {
   LLVMValueRef *storage;    // by value id of a root: pointer, TMEM address, alloca; of a cell: alloca
   LLVMValueRef (*strides)[TYPE_MAX_RANK];  // by value id of a tensor: i64
   LLVMValueRef *maps;
-  CgParallel *parallel;      // the parallel op being emitted over a fragment, or NULL
-  LLVMValueRef may_store;    // i1: whether this thread stores to memory in the parallel op; NULL: yes
-  int divergent;             // depth of regions that some threads of a warp may skip
+  CgParallel *parallel;    // the parallel op being emitted over a fragment, or NULL
+  LLVMValueRef may_store;  // i1: whether this thread stores to memory in the parallel op; NULL: yes
+  int divergent;           // depth of regions that some threads of a warp may skip
 };
 
 // ---- cg_module.c
@@ -111,6 +113,7 @@ LLVMValueRef cg_from_memory(Cg *cg, DType dtype, LLVMValueRef value);
 LLVMValueRef cg_i32(Cg *cg, int64_t value);
 LLVMValueRef cg_i64(Cg *cg, int64_t value);
 LLVMValueRef cg_value(Cg *cg, const TirValue *value);
+const TirValue *cg_arg(const TirOp *op, int i);  // NULL for an absent optional operand
 void cg_set_value(Cg *cg, const TirValue *value, LLVMValueRef llvm);
 bool cg_const(LLVMValueRef value, int64_t *out);  // an integer constant
 bool cg_nonnegative(const TirValue *value);       // proven, for i32
@@ -157,10 +160,11 @@ void emit_store(Cg *cg, const TirOp *op);
 // ---- cg_parallel.c
 void emit_parallel(Cg *cg, const TirOp *op);
 // The stack slot that holds the fragment's element at these indices in the current iteration; NULL: reported.
-LLVMValueRef cg_fragment_slot(Cg *cg, const TirOp *op, const TirValue *buffer, TirValue *const *indices, int n);
+LLVMValueRef cg_fragment_slot(Cg *cg, const TirOp *op, const TirValue *buffer, TirValue *const *indices,
+                              int n);
 
 // ---- ptx.c
-bool cg_machine(Cg *cg);   // the LLVM target machine
-bool cg_verify(Cg *cg);    // BUG when the module is broken
+bool cg_machine(Cg *cg);  // the LLVM target machine
+bool cg_verify(Cg *cg);   // BUG when the module is broken
 
 #endif

@@ -1,8 +1,8 @@
 // Arithmetic, comparison and conversion.
 //
-// Integers wrap. floordiv and floormod floor for all signs; a division by zero gives an unspecified number and traps
-// nowhere. f16 and bf16 are computed in f32 and rounded after each op, which for + - * / equals rounding the exact result.
-// Float operations are never fused or reassociated: no flag allows it.
+// Integers wrap. floordiv and floormod floor for all signs; a division by zero gives an unspecified number
+// and traps nowhere. f16 and bf16 are computed in f32 and rounded after each op, which for + - * / equals
+// rounding the exact result. Float operations are never fused or reassociated: no flag allows it.
 #include "codegen/cg.h"
 
 #include <string.h>
@@ -15,8 +15,12 @@ LLVMValueRef cg_intrinsic(Cg *cg, const char *name, LLVMTypeRef overload, int na
   return LLVMBuildCall2(cg->builder, type, callee, args, (unsigned)nargs, "");
 }
 
-static bool is_narrow_float(DType dtype) { return dtype == DTYPE_f16 || dtype == DTYPE_bf16; }
-static bool is_unsigned(DType dtype) { return dtype_class(dtype) != DTYPE_CLASS_SIGNED; }
+static bool is_narrow_float(DType dtype) {
+  return dtype == DTYPE_f16 || dtype == DTYPE_bf16;
+}
+static bool is_unsigned(DType dtype) {
+  return dtype_class(dtype) != DTYPE_CLASS_SIGNED;
+}
 
 static LLVMValueRef widen(Cg *cg, DType dtype, LLVMValueRef value) {
   return is_narrow_float(dtype) ? LLVMBuildFPExt(cg->builder, value, cg->f32, "") : value;
@@ -40,7 +44,7 @@ static Division divide(Cg *cg, LLVMValueRef lhs, LLVMValueRef rhs, bool without_
   if (!cg_const(rhs, &constant) || constant == 0 || constant == -1) {
     LLVMValueRef bad = LLVMBuildICmp(b, LLVMIntEQ, rhs, LLVMConstInt(type, 0, false), "");
     if (!without_sign) {
-      LLVMValueRef least = LLVMConstShl(LLVMConstInt(type, 1, false), LLVMConstInt(type, LLVMGetIntTypeWidth(type) - 1, false));
+      LLVMValueRef least = LLVMConstInt(type, UINT64_C(1) << (LLVMGetIntTypeWidth(type) - 1), false);
       LLVMValueRef is_least = LLVMBuildICmp(b, LLVMIntEQ, lhs, least, "");
       LLVMValueRef by_minus_one = LLVMBuildICmp(b, LLVMIntEQ, rhs, LLVMConstAllOnes(type), "");
       bad = LLVMBuildOr(b, bad, LLVMBuildAnd(b, is_least, by_minus_one, ""), "");
@@ -61,8 +65,8 @@ static LLVMValueRef is_nonzero(Cg *cg, LLVMValueRef value) {
   return LLVMBuildICmp(cg->builder, LLVMIntNE, value, LLVMConstInt(LLVMTypeOf(value), 0, false), "");
 }
 
-// Whether the remainder is not zero and the signs of remainder and divisor differ (or agree): the quotient was truncated up
-// (or down).
+// Whether the remainder is not zero and the signs of remainder and divisor differ (or agree): the quotient
+// was truncated up (or down).
 static LLVMValueRef inexact(Cg *cg, Division division, LLVMValueRef rhs, bool differ) {
   LLVMValueRef mixed = is_negative(cg, LLVMBuildXor(cg->builder, division.remainder, rhs, ""));
   if (!differ) mixed = LLVMBuildNot(cg->builder, mixed, "");
@@ -74,12 +78,15 @@ static LLVMValueRef add_if(Cg *cg, LLVMValueRef value, LLVMValueRef condition, L
   return LLVMBuildAdd(cg->builder, value, LLVMBuildSelect(cg->builder, condition, addend, zero, ""), "");
 }
 
-static bool is_power_of_two(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+static bool is_power_of_two(int64_t value) {
+  return value > 0 && (value & (value - 1)) == 0;
+}
 
 // Arithmetic shift and mask floor for every sign.
 static LLVMValueRef divide_by_power(Cg *cg, OpKind kind, LLVMValueRef lhs, int64_t divisor) {
   LLVMTypeRef type = LLVMTypeOf(lhs);
-  if (kind == OP_floormod) return LLVMBuildAnd(cg->builder, lhs, LLVMConstInt(type, (uint64_t)divisor - 1, false), "");
+  if (kind == OP_floormod)
+    return LLVMBuildAnd(cg->builder, lhs, LLVMConstInt(type, (uint64_t)divisor - 1, false), "");
   unsigned shift = 0;
   while (divisor >> shift > 1) shift++;
   return LLVMBuildAShr(cg->builder, lhs, LLVMConstInt(type, shift, false), "");
@@ -87,7 +94,8 @@ static LLVMValueRef divide_by_power(Cg *cg, OpKind kind, LLVMValueRef lhs, int64
 
 static LLVMValueRef integer_division(Cg *cg, const TirOp *op, LLVMValueRef lhs, LLVMValueRef rhs) {
   LLVMTypeRef type = LLVMTypeOf(lhs);
-  bool is_signed = !is_unsigned(op->args[0]->type.dtype), truncates = op->kind == OP_truncdiv || op->kind == OP_truncmod;
+  bool is_signed = !is_unsigned(op->args[0]->type.dtype),
+       truncates = op->kind == OP_truncdiv || op->kind == OP_truncmod;
   bool modulo = op->kind == OP_floormod || op->kind == OP_truncmod;
   int64_t constant = 0;
   bool positive = cg_const(rhs, &constant) ? constant > 0 : cg_nonnegative(op->args[1]);
@@ -96,7 +104,8 @@ static LLVMValueRef integer_division(Cg *cg, const TirOp *op, LLVMValueRef lhs, 
     return divide_by_power(cg, op->kind, lhs, constant);
   Division division = divide(cg, lhs, rhs, !is_signed || nonnegative);
   if (op->kind == OP_ceildiv) {
-    LLVMValueRef up = is_signed && !nonnegative ? inexact(cg, division, rhs, false) : is_nonzero(cg, division.remainder);
+    LLVMValueRef up =
+        is_signed && !nonnegative ? inexact(cg, division, rhs, false) : is_nonzero(cg, division.remainder);
     return add_if(cg, division.quotient, up, LLVMConstInt(type, 1, false));
   }
   LLVMValueRef result = modulo ? division.remainder : division.quotient;
@@ -114,7 +123,8 @@ static LLVMValueRef shift(Cg *cg, const TirOp *op, LLVMValueRef lhs, LLVMValueRe
   LLVMValueRef amount = LLVMBuildSelect(cg->builder, inside, rhs, most, "");
   bool arithmetic = op->kind == OP_shr && !is_unsigned(op->args[0]->type.dtype);
   if (arithmetic) return LLVMBuildAShr(cg->builder, lhs, amount, "");
-  LLVMValueRef shifted = op->kind == OP_shl ? LLVMBuildShl(cg->builder, lhs, amount, "") : LLVMBuildLShr(cg->builder, lhs, amount, "");
+  LLVMValueRef shifted = op->kind == OP_shl ? LLVMBuildShl(cg->builder, lhs, amount, "")
+                                            : LLVMBuildLShr(cg->builder, lhs, amount, "");
   return LLVMBuildSelect(cg->builder, inside, shifted, LLVMConstInt(type, 0, false), "");
 }
 
@@ -142,8 +152,10 @@ static LLVMValueRef integer_binary(Cg *cg, const TirOp *op, LLVMValueRef lhs, LL
   if (kind == OP_or) return LLVMBuildOr(b, lhs, rhs, "");
   if (kind == OP_xor) return LLVMBuildXor(b, lhs, rhs, "");
   if (kind == OP_shl || kind == OP_shr) return shift(cg, op, lhs, rhs);
-  if (kind == OP_min) return cg_intrinsic(cg, without_sign ? "llvm.umin" : "llvm.smin", LLVMTypeOf(lhs), 2, args);
-  if (kind == OP_max) return cg_intrinsic(cg, without_sign ? "llvm.umax" : "llvm.smax", LLVMTypeOf(lhs), 2, args);
+  if (kind == OP_min)
+    return cg_intrinsic(cg, without_sign ? "llvm.umin" : "llvm.smin", LLVMTypeOf(lhs), 2, args);
+  if (kind == OP_max)
+    return cg_intrinsic(cg, without_sign ? "llvm.umax" : "llvm.smax", LLVMTypeOf(lhs), 2, args);
   if (kind == OP_pow) return integer_power(cg, op, lhs);
   if (kind == OP_div) {
     cg_unsupported(cg, op, "true division of integers; cast the operands to a float type");
@@ -214,10 +226,12 @@ static LLVMIntPredicate int_predicate(OpKind kind, bool without_sign) {
 void emit_compare(Cg *cg, const TirOp *op) {
   DType dtype = op->args[0]->type.dtype;
   if (!has_arithmetic(cg, op, dtype)) return;
-  LLVMValueRef lhs = widen(cg, dtype, cg_value(cg, op->args[0])), rhs = widen(cg, dtype, cg_value(cg, op->args[1]));
-  LLVMValueRef result = dtype_is_float(dtype)
-                            ? LLVMBuildFCmp(cg->builder, real_predicate(op->kind), lhs, rhs, "")
-                            : LLVMBuildICmp(cg->builder, int_predicate(op->kind, is_unsigned(dtype)), lhs, rhs, "");
+  LLVMValueRef lhs = widen(cg, dtype, cg_value(cg, op->args[0])),
+               rhs = widen(cg, dtype, cg_value(cg, op->args[1]));
+  LLVMValueRef result =
+      dtype_is_float(dtype)
+          ? LLVMBuildFCmp(cg->builder, real_predicate(op->kind), lhs, rhs, "")
+          : LLVMBuildICmp(cg->builder, int_predicate(op->kind, is_unsigned(dtype)), lhs, rhs, "");
   cg_set_value(cg, op->results[0], result);
 }
 
@@ -229,7 +243,8 @@ static LLVMValueRef integer_unary(Cg *cg, const TirOp *op, LLVMValueRef x) {
   if (kind == OP_not) return LLVMBuildNot(cg->builder, x, "");
   if (kind == OP_floor || kind == OP_ceil) return x;
   if (kind == OP_abs && is_unsigned(op->args[0]->type.dtype)) return x;
-  if (kind == OP_abs) return LLVMBuildSelect(cg->builder, is_negative(cg, x), LLVMBuildNeg(cg->builder, x, ""), x, "");
+  if (kind == OP_abs)
+    return LLVMBuildSelect(cg->builder, is_negative(cg, x), LLVMBuildNeg(cg->builder, x, ""), x, "");
   cg_unsupported(cg, op, "an operand of type %s", dtype_name(op->args[0]->type.dtype));
   return x;
 }
@@ -238,7 +253,8 @@ static LLVMValueRef float_unary(Cg *cg, const TirOp *op, LLVMValueRef x) {
   DType dtype = op->args[0]->type.dtype;
   if (op->kind == OP_neg) return LLVMBuildFNeg(cg->builder, x, "");
   LLVMValueRef wide = widen(cg, dtype, x);
-  if (LLVMTypeOf(wide) == cg->f32 && op->kind != OP_not) return narrow(cg, dtype, cg_math(cg, op->kind, wide));
+  if (LLVMTypeOf(wide) == cg->f32 && op->kind != OP_not)
+    return narrow(cg, dtype, cg_math(cg, op->kind, wide));
   cg_unsupported(cg, op, "an operand of type %s", dtype_name(dtype));
   return x;
 }
@@ -255,7 +271,8 @@ void emit_unary(Cg *cg, const TirOp *op) {
 // To nearest even, from the integer itself: there is one rounding, also for bf16.
 static LLVMValueRef int_to_float(Cg *cg, LLVMValueRef value, DType from, DType to) {
   LLVMTypeRef type = cg_type(cg, to);
-  return is_unsigned(from) ? LLVMBuildUIToFP(cg->builder, value, type, "") : LLVMBuildSIToFP(cg->builder, value, type, "");
+  return is_unsigned(from) ? LLVMBuildUIToFP(cg->builder, value, type, "")
+                           : LLVMBuildSIToFP(cg->builder, value, type, "");
 }
 
 // Toward zero; beyond the range the nearest limit, NaN gives 0.
@@ -289,7 +306,8 @@ LLVMValueRef cg_cast(Cg *cg, const TirOp *op, LLVMValueRef value, DType from, DT
   LLVMTypeRef type = cg_type(cg, to);
   if (dtype_is_float(from)) {
     if (dtype_is_float(to)) return float_to_float(cg, value, from, to);
-    if (to == DTYPE_bool) return LLVMBuildFCmp(cg->builder, LLVMRealUNE, value, LLVMConstReal(cg_type(cg, from), 0.0), "");
+    if (to == DTYPE_bool)
+      return LLVMBuildFCmp(cg->builder, LLVMRealUNE, value, LLVMConstReal(cg_type(cg, from), 0.0), "");
     return float_to_int(cg, value, from, to);
   }
   if (dtype_is_float(to)) return int_to_float(cg, value, from, to);

@@ -1,5 +1,6 @@
-// Line tables: one file, one subprogram a kernel, a location an op. The PTX then carries .loc lines, which ptxas -lineinfo
-// turns into the cubin's line table and the emulator quotes in its findings. No types and no variables.
+// Line tables: one file, one subprogram a kernel, a location an op. The PTX then carries .loc lines, which
+// ptxas -lineinfo turns into the cubin's line table and the emulator quotes in its findings. No types and no
+// variables.
 #include "codegen/cg.h"
 
 #include <string.h>
@@ -22,8 +23,9 @@ void cg_debug_begin(Cg *cg) {
   const char *name = slash ? slash + 1 : path;
   size_t folder = slash ? (size_t)(slash - path) : 0;
   cg->di_file = LLVMDIBuilderCreateFile(cg->di, name, strlen(name), path, folder);
-  cg->di_unit = LLVMDIBuilderCreateCompileUnit(cg->di, LLVMDWARFSourceLanguageC, cg->di_file, "tilec", 5, true, "", 0, 0, "",
-                                               0, line_directives_only, 0, false, false, "", 0, "", 0);
+  cg->di_unit =
+      LLVMDIBuilderCreateCompileUnit(cg->di, LLVMDWARFSourceLanguageC, cg->di_file, "tilec", 5, true, "", 0,
+                                     0, "", 0, line_directives_only, 0, false, false, "", 0, "", 0);
 }
 
 static unsigned line_of(Cg *cg, Span span, unsigned *column) {
@@ -42,8 +44,8 @@ void cg_debug_kernel(Cg *cg, const TirKernel *kernel) {
   LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(cg->di, cg->di_file, NULL, 0, LLVMDIFlagZero);
   size_t length = 0;
   const char *name = LLVMGetValueName2(cg->function, &length);
-  cg->di_scope = LLVMDIBuilderCreateFunction(cg->di, cg->di_file, name, length, name, length, cg->di_file, line, type, false,
-                                             true, line, LLVMDIFlagZero, true);
+  cg->di_scope = LLVMDIBuilderCreateFunction(cg->di, cg->di_file, name, length, name, length, cg->di_file,
+                                             line, type, false, true, line, LLVMDIFlagZero, true);
   LLVMSetSubprogram(cg->function, cg->di_scope);
   cg_debug_location(cg, kernel->span);
 }

@@ -1,8 +1,8 @@
 // Control flow: blocks of ops, loops, branches, the one-thread region.
 //
-// Loops stay rolled, in the form "test, body, step, test", so that LICM has a place to hoist to; an unroll loop of constant
-// trip count is unrolled here. Where some lanes of a warp may have skipped a region, the warp is made to meet again before
-// any instruction that wants it whole (rules S9).
+// Loops stay rolled, in the form "test, body, step, test", so that LICM has a place to hoist to; an unroll
+// loop of constant trip count is unrolled here. Where some lanes of a warp may have skipped a region, the
+// warp is made to meet again before any instruction that wants it whole (rules S9).
 #include "codegen/cg.h"
 
 #include "codegen/nvvm.h"
@@ -69,7 +69,8 @@ static void forbid_unrolling(Cg *cg, LLVMValueRef branch) {
   LLVMMetadataRef operands[] = {placeholder, LLVMMDNodeInContext2(cg->context, &name, 1)};
   LLVMMetadataRef loop = LLVMMDNodeInContext2(cg->context, operands, 2);
   LLVMMetadataReplaceAllUsesWith(placeholder, loop);  // a loop's node names itself first
-  LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(cg->context, "llvm.loop", 9), LLVMMetadataAsValue(cg->context, loop));
+  LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(cg->context, "llvm.loop", 9),
+                  LLVMMetadataAsValue(cg->context, loop));
 }
 
 static LLVMValueRef end_loop(Cg *cg, CgLoop loop) {
@@ -82,14 +83,18 @@ static LLVMValueRef end_loop(Cg *cg, CgLoop loop) {
   return branch;
 }
 
-void cg_end_loop(Cg *cg, CgLoop loop) { end_loop(cg, loop); }
+void cg_end_loop(Cg *cg, CgLoop loop) {
+  end_loop(cg, loop);
+}
 
 static bool visit_tile_op(void *context, TirOp *op) {
   (void)context;
   return op_def(op->kind)->group != GROUP_TILE && op->kind != OP_parallel;
 }
 
-static bool is_large(const TirOp *loop) { return !tir_walk(loop->bodies[0], visit_tile_op, NULL); }
+static bool is_large(const TirOp *loop) {
+  return !tir_walk(loop->bodies[0], visit_tile_op, NULL);
+}
 
 static bool unroll(Cg *cg, const TirOp *op, int64_t step) {
   int64_t lo = 0, hi = 0;
@@ -128,7 +133,9 @@ static bool visit_wait(void *context, TirOp *op) {
   return op->kind != OP_mbarrier_wait_parity;
 }
 
-static bool contains_wait(const TirBlock *block) { return !tir_walk((TirBlock *)block, visit_wait, NULL); }
+static bool contains_wait(const TirBlock *block) {
+  return !tir_walk((TirBlock *)block, visit_wait, NULL);
+}
 
 void emit_if(Cg *cg, const TirOp *op) {
   bool varies = tir_thread_dependent(op->args[0]);
@@ -144,7 +151,8 @@ void emit_if(Cg *cg, const TirOp *op) {
   }
   cg->divergent -= varies;
   LLVMPositionBuilderAtEnd(cg->builder, after);
-  if (varies && cg->divergent == 0 && (contains_wait(op->bodies[0]) || contains_wait(op->bodies[1]))) nvvm_warp_sync(cg);
+  if (varies && cg->divergent == 0 && (contains_wait(op->bodies[0]) || contains_wait(op->bodies[1])))
+    nvvm_warp_sync(cg);
 }
 
 void emit_one_thread(Cg *cg, const TirOp *op) {

@@ -1,20 +1,26 @@
-// Functions of one f32, made from the .approx instructions of the GPU: no library is linked (rules L9). README.md states
-// their errors.
+// Functions of one f32, made from the .approx instructions of the GPU: no library is linked (rules L9).
+// README.md states their errors.
 #include "codegen/cg.h"
 
 #include <math.h>
 
 #include "codegen/nvvm.h"
 
-static LLVMValueRef real(Cg *cg, double number) { return LLVMConstReal(cg->f32, number); }
-static LLVMValueRef mul(Cg *cg, LLVMValueRef a, LLVMValueRef b) { return LLVMBuildFMul(cg->builder, a, b, ""); }
+static LLVMValueRef real(Cg *cg, double number) {
+  return LLVMConstReal(cg->f32, number);
+}
+static LLVMValueRef mul(Cg *cg, LLVMValueRef a, LLVMValueRef b) {
+  return LLVMBuildFMul(cg->builder, a, b, "");
+}
 
 static LLVMValueRef fma3(Cg *cg, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
   LLVMValueRef args[] = {a, b, c};
   return cg_intrinsic(cg, "llvm.fma", cg->f32, 3, args);
 }
 
-static LLVMValueRef absolute(Cg *cg, LLVMValueRef x) { return cg_intrinsic(cg, "llvm.fabs", cg->f32, 1, &x); }
+static LLVMValueRef absolute(Cg *cg, LLVMValueRef x) {
+  return cg_intrinsic(cg, "llvm.fabs", cg->f32, 1, &x);
+}
 
 // e^x = 2^y (1 + r ln 2), where y is x log2(e) rounded and r what the rounding lost.
 static LLVMValueRef exp_of(Cg *cg, LLVMValueRef x) {

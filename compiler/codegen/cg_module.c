@@ -1,7 +1,9 @@
-// The module: launch information, shared memory, one entry function a kernel, and its parameters in the order of tir_params.
+// The module: launch information, shared memory, one entry function a kernel, and its parameters in the order
+// of tir_params.
 //
-// Shared memory is one external array without a size: with sized internal globals LLVM reasons about their contents as if
-// one thread ran (rules L5). A tensor is noalias only when no op of the kernel writes it (L7). Maps are grid constants (L8).
+// Shared memory is one external array without a size: with sized internal globals LLVM reasons about their
+// contents as if one thread ran (rules L5). A tensor is noalias only when no op of the kernel writes it (L7).
+// Maps are grid constants (L8).
 #include "codegen/cg.h"
 
 #include <string.h>
@@ -52,7 +54,8 @@ static bool visit_write(void *context, TirOp *op) {
   WriteQuery *query = context;
   const OpDef *def = op_def(op->kind);
   for (int i = 0; i < op->nargs && i < def->noperands; i++) {
-    if (!(def->operands[i].access & WRITES) || !op->args[i] || op->args[i]->type.kind != TYPE_BUFFER) continue;
+    if (!(def->operands[i].access & WRITES) || !op->args[i] || op->args[i]->type.kind != TYPE_BUFFER)
+      continue;
     if (tir_root(op->args[i]) == query->tensor) query->written = true;
   }
   return !query->written;
@@ -66,11 +69,16 @@ static bool is_written(const TirKernel *kernel, const TirValue *tensor) {
 
 static LLVMTypeRef param_type(Cg *cg, const TirParam *param) {
   switch (param->kind) {
-  case PARAM_POINTER: return LLVMPointerTypeInContext(cg->context, 1);
-  case PARAM_SIZE: return cg->i32;
-  case PARAM_STRIDE: return cg->i64;
-  case PARAM_MAP: return LLVMPointerTypeInContext(cg->context, 0);
-  case PARAM_SCALAR: return cg_memory_type(cg, param->value->type.dtype);
+  case PARAM_POINTER:
+    return LLVMPointerTypeInContext(cg->context, 1);
+  case PARAM_SIZE:
+    return cg->i32;
+  case PARAM_STRIDE:
+    return cg->i64;
+  case PARAM_MAP:
+    return LLVMPointerTypeInContext(cg->context, 0);
+  case PARAM_SCALAR:
+    return cg_memory_type(cg, param->value->type.dtype);
   }
   return NULL;
 }
@@ -82,7 +90,8 @@ static void add_attribute(Cg *cg, unsigned index, const char *name, uint64_t val
 }
 
 static void add_string_attribute(Cg *cg, unsigned index, const char *name, const char *value) {
-  LLVMAttributeRef attribute = LLVMCreateStringAttribute(cg->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
+  LLVMAttributeRef attribute =
+      LLVMCreateStringAttribute(cg->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
   LLVMAddAttributeAtIndex(cg->function, index, attribute);
 }
 
@@ -101,16 +110,27 @@ static void attribute_param(Cg *cg, const TirParam *param, unsigned index) {
 static void bind_param(Cg *cg, const TirParam *param, LLVMValueRef llvm) {
   int id = param->value->id;
   switch (param->kind) {
-  case PARAM_POINTER: cg->storage[id] = llvm; break;
-  case PARAM_SIZE: cg_set_value(cg, param->value, llvm); break;
-  case PARAM_STRIDE: cg->strides[id][param->index] = llvm; break;
-  case PARAM_MAP: cg->maps[param->index] = llvm; break;
-  case PARAM_SCALAR: cg_set_value(cg, param->value, cg_from_memory(cg, param->value->type.dtype, llvm)); break;
+  case PARAM_POINTER:
+    cg->storage[id] = llvm;
+    break;
+  case PARAM_SIZE:
+    cg_set_value(cg, param->value, llvm);
+    break;
+  case PARAM_STRIDE:
+    cg->strides[id][param->index] = llvm;
+    break;
+  case PARAM_MAP:
+    cg->maps[param->index] = llvm;
+    break;
+  case PARAM_SCALAR:
+    cg_set_value(cg, param->value, cg_from_memory(cg, param->value->type.dtype, llvm));
+    break;
   }
 }
 
 static const char *entry_name(Cg *cg, const TirKernel *kernel) {
-  return kernel->variant == VARIANT_GENERAL ? text_printf(cg->arena, "%s__general", kernel->name) : kernel->name;
+  return kernel->variant == VARIANT_GENERAL ? text_printf(cg->arena, "%s__general", kernel->name)
+                                            : kernel->name;
 }
 
 static void declare_entry(Cg *cg, const TirParams *params) {
@@ -119,7 +139,8 @@ static void declare_entry(Cg *cg, const TirParams *params) {
   LLVMTypeRef type = LLVMFunctionType(cg->none, types, (unsigned)params->len, false);
   cg->function = LLVMAddFunction(cg->module, entry_name(cg, cg->kernel), type);
   LLVMSetFunctionCallConv(cg->function, LLVMPTXKernelCallConv);
-  add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.reqntid", text_printf(cg->arena, "%d", cg->kernel->threads));
+  add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.reqntid",
+                       text_printf(cg->arena, "%d", cg->kernel->threads));
   add_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (int i = 0; i < params->len; i++) attribute_param(cg, &params->data[i], (unsigned)i + 1);
 }
@@ -155,7 +176,8 @@ static void emit_kernel(Cg *cg, const TirKernel *kernel) {
   LLVMBasicBlockRef start = cg_new_block(cg, "start");
   LLVMPositionBuilderAtEnd(cg->builder, start);
   cg_debug_kernel(cg, kernel);
-  for (int i = 0; i < params.len; i++) bind_param(cg, &params.data[i], LLVMGetParam(cg->function, (unsigned)i));
+  for (int i = 0; i < params.len; i++)
+    bind_param(cg, &params.data[i], LLVMGetParam(cg->function, (unsigned)i));
   cg->thread = nvvm_thread_idx(cg);
   bind_tensors(cg);
   cg_block(cg, kernel->launch);
@@ -191,7 +213,8 @@ static Cg *cg_new(const Target *target, const Source *source, Diags *ds) {
   return cg;
 }
 
-CgModule *cg_module(const TirModule *module, const Target *target, const Source *source, const char *launch_info, Diags *ds) {
+CgModule *cg_module(const TirModule *module, const Target *target, const Source *source,
+                    const char *launch_info, Diags *ds) {
   Span nowhere = {0, 0};
   const CgTarget *emitters = find_emitters(target);
   if (!emitters) {

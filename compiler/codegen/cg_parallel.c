@@ -1,8 +1,9 @@
 // parallel: iterations spread over the threads of the CTA, each exactly once.
 //
-// Without fragments a rolled loop hands consecutive iterations to consecutive threads. With fragments the loop has a layout
-// (on its first variable), and each thread runs the iterations whose elements it holds, one register at a time, unrolled, so
-// that every fragment access is a register known here. Where several threads hold an element, all compute and one stores.
+// Without fragments a rolled loop hands consecutive iterations to consecutive threads. With fragments the
+// loop has a layout (on its first variable), and each thread runs the iterations whose elements it holds, one
+// register at a time, unrolled, so that every fragment access is a register known here. Where several threads
+// hold an element, all compute and one stores.
 #include "codegen/cg.h"
 
 #include "codegen/fragment.h"
@@ -73,15 +74,18 @@ static void follow_fragment(Cg *cg, const TirOp *op, const Layout *layout) {
   parallel.fragment = cg_fragment(cg, layout, &type);
   cg->parallel = &parallel;
   cg->may_store = cg_fragment_first_holder(cg, layout);
-  for (; parallel.reg < parallel.fragment.registers && !cg->failed; parallel.reg++) emit_iteration(cg, op, &parallel);
+  for (; parallel.reg < parallel.fragment.registers && !cg->failed; parallel.reg++)
+    emit_iteration(cg, op, &parallel);
   cg->may_store = NULL;
   cg->parallel = NULL;
 }
 
 void emit_parallel(Cg *cg, const TirOp *op) {
   cg->divergent++;
-  if (op->results[0]->layout) follow_fragment(cg, op, op->results[0]->layout);
-  else spread_over_threads(cg, op);
+  if (op->results[0]->layout)
+    follow_fragment(cg, op, op->results[0]->layout);
+  else
+    spread_over_threads(cg, op);
   cg->divergent--;
 }
 
@@ -124,7 +128,8 @@ static bool variables_of(const CgParallel *parallel, int64_t thread, int64_t *ou
   return true;
 }
 
-static int64_t register_in(const CgParallel *parallel, const TirValue *root, const IndexForm *forms, int64_t thread) {
+static int64_t register_in(const CgParallel *parallel, const TirValue *root, const IndexForm *forms,
+                           int64_t thread) {
   int64_t variables[TYPE_MAX_RANK] = {0};
   if (parallel && !variables_of(parallel, thread, variables)) return -2;
   return cg_fragment_find(root->layout, thread, element_at(&root->type, forms, variables));
@@ -142,7 +147,8 @@ static int64_t common_register(Cg *cg, const TirValue *root, const IndexForm *fo
 }
 
 static bool same_point(const CgParallel *parallel, const TirValue *root, const IndexForm *forms) {
-  if (!parallel || root->type.rank != parallel->fragment.type.rank || !layout_equal(root->layout, parallel->fragment.layout))
+  if (!parallel || root->type.rank != parallel->fragment.type.rank ||
+      !layout_equal(root->layout, parallel->fragment.layout))
     return false;
   for (int d = 0; d < root->type.rank; d++)
     if (forms[d].variable != d || forms[d].constant != 0) return false;
@@ -158,12 +164,14 @@ static LLVMValueRef element_number(Cg *cg, const Type *type, TirValue *const *in
   return element;
 }
 
-LLVMValueRef cg_fragment_slot(Cg *cg, const TirOp *op, const TirValue *buffer, TirValue *const *indices, int n) {
+LLVMValueRef cg_fragment_slot(Cg *cg, const TirOp *op, const TirValue *buffer, TirValue *const *indices,
+                              int n) {
   IndexForm forms[TYPE_MAX_RANK];
   bool simple = buffer->op->kind == OP_alloc;
   for (int d = 0; d < n && simple; d++) simple = index_form(cg, indices[d], &forms[d]);
   int64_t reg = -1;
-  if (simple) reg = same_point(cg->parallel, buffer, forms) ? cg->parallel->reg : common_register(cg, buffer, forms);
+  if (simple)
+    reg = same_point(cg->parallel, buffer, forms) ? cg->parallel->reg : common_register(cg, buffer, forms);
   if (reg >= 0) return cg_register(cg, buffer, cg_i32(cg, reg));
   if (buffer->op->kind == OP_alloc && cg_fragment_replicated(buffer->layout))
     return cg_register(cg, buffer, element_number(cg, &buffer->type, indices));

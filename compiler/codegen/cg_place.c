@@ -1,8 +1,9 @@
-// Buffers: where views lie in their roots, addresses in global and shared memory, loads and stores of one element.
+// Buffers: where views lie in their roots, addresses in global and shared memory, loads and stores of one
+// element.
 //
-// A global address is base + sum of index x stride, in 64 bits. A shared address follows the layout: row-major, or panels
-// whose bytes are XORed; the XOR is taken from the offset, which equals the address bits it needs because the smem pass
-// aligns the buffer to the pattern (PTX ISA 5.5.7, blackwell 7.3).
+// A global address is base + sum of index x stride, in 64 bits. A shared address follows the layout:
+// row-major, or panels whose bytes are XORed; the XOR is taken from the offset, which equals the address bits
+// it needs because the smem pass aligns the buffer to the pattern (PTX ISA 5.5.7, blackwell 7.3).
 #include "codegen/cg.h"
 
 #include "codegen/nvvm.h"
@@ -42,7 +43,8 @@ LLVMValueRef cg_in_bounds(Cg *cg, const CgPlace *place, LLVMValueRef const *root
   const TirOp *tensor = place->root->op;
   LLVMValueRef inside = LLVMConstInt(cg->i1, 1, false);
   for (int d = 0; d < tensor->nargs; d++) {
-    LLVMValueRef below = LLVMBuildICmp(cg->builder, LLVMIntULT, root_index[d], cg_value(cg, tensor->args[d]), "");
+    LLVMValueRef below =
+        LLVMBuildICmp(cg->builder, LLVMIntULT, root_index[d], cg_value(cg, tensor->args[d]), "");
     inside = LLVMBuildAnd(cg->builder, inside, below, "");
   }
   int64_t constant = 0;
@@ -84,7 +86,8 @@ LLVMValueRef cg_shared_linear(Cg *cg, const CgPlace *place, LLVMValueRef const *
   int bytes = dtype_bytes(type->dtype), last = type->rank - 1;
   LLVMValueRef row = row_number(cg, type, root_index), column = root_index[last];
   if (layout->span == 0) {
-    LLVMValueRef element = LLVMBuildAdd(b, LLVMBuildMul(b, row, cg_i32(cg, type->shape[last]), ""), column, "");
+    LLVMValueRef element =
+        LLVMBuildAdd(b, LLVMBuildMul(b, row, cg_i32(cg, type->shape[last]), ""), column, "");
     return LLVMBuildMul(b, element, cg_i32(cg, bytes), "");
   }
   int64_t columns = layout->span / bytes;
@@ -122,13 +125,14 @@ LLVMValueRef cg_barrier(Cg *cg, const TirValue *barrier) {
 // ---- ops
 
 static LLVMValueRef shared_start(Cg *cg, const TirValue *root) {
-  if (!root->layout || root->layout->offset < 0) BUG("'%s' has no offset in shared memory", root->name ? root->name : "?");
+  if (!root->layout || root->layout->offset < 0)
+    BUG("'%s' has no offset in shared memory", root->name ? root->name : "?");
   return cg_offset_pointer(cg, cg->shared, cg_i64(cg, root->layout->offset));
 }
 
 static LLVMValueRef tmem_start(Cg *cg, const TirOp *op) {
   const Layout *layout = op->results[0]->layout;
-  if (!layout || layout->column < 0 || !op->args[0]) BUG("a TMEM buffer has no columns yet");
+  if (!layout || layout->column < 0 || !cg_arg(op, 0)) BUG("a TMEM buffer has no columns yet");
   return LLVMBuildAdd(cg->builder, cg_value(cg, op->args[0]), cg_i32(cg, layout->column), "");
 }
 
@@ -144,11 +148,18 @@ void emit_alloc(Cg *cg, const TirOp *op) {
   LLVMValueRef storage = NULL;
   switch (root->type.space) {
   case SPACE_SHARED:
-  case SPACE_BARRIER: storage = shared_start(cg, root); break;
-  case SPACE_TMEM: storage = tmem_start(cg, op); break;
-  case SPACE_FRAGMENT: storage = fragment_registers(cg, root); break;
+  case SPACE_BARRIER:
+    storage = shared_start(cg, root);
+    break;
+  case SPACE_TMEM:
+    storage = tmem_start(cg, op);
+    break;
+  case SPACE_FRAGMENT:
+    storage = fragment_registers(cg, root);
+    break;
   case SPACE_GLOBAL:
-  case SPACE_COUNT: BUG("alloc in space %s", space_name(root->type.space));
+  case SPACE_COUNT:
+    BUG("alloc in space %s", space_name(root->type.space));
   }
   cg->storage[root->id] = storage;
 }

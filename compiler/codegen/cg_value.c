@@ -1,7 +1,8 @@
 // Scalars: types, constants, cells, and what is known about an index at compile time.
 //
-// A bool is an i1 as a value and a byte in memory. Cells are allocas, which LLVM turns into registers. The facts about
-// indices (an upper bound, a power of two that divides it) choose cheaper instructions; they must never guess.
+// A bool is an i1 as a value and a byte in memory. Cells are allocas, which LLVM turns into registers. The
+// facts about indices (an upper bound, a power of two that divides it) choose cheaper instructions; they must
+// never guess.
 #include "codegen/cg.h"
 
 #include <string.h>
@@ -35,8 +36,12 @@ LLVMValueRef cg_from_memory(Cg *cg, DType dtype, LLVMValueRef value) {
   return LLVMBuildICmp(cg->builder, LLVMIntNE, value, LLVMConstInt(cg->i8, 0, false), "");
 }
 
-LLVMValueRef cg_i32(Cg *cg, int64_t value) { return LLVMConstInt(cg->i32, (uint64_t)value & UINT32_MAX, false); }
-LLVMValueRef cg_i64(Cg *cg, int64_t value) { return LLVMConstInt(cg->i64, (uint64_t)value, true); }
+LLVMValueRef cg_i32(Cg *cg, int64_t value) {
+  return LLVMConstInt(cg->i32, (uint64_t)value & UINT32_MAX, false);
+}
+LLVMValueRef cg_i64(Cg *cg, int64_t value) {
+  return LLVMConstInt(cg->i64, (uint64_t)value, true);
+}
 
 LLVMValueRef cg_value(Cg *cg, const TirValue *value) {
   LLVMValueRef llvm = cg->scalars[value->id];
@@ -44,7 +49,13 @@ LLVMValueRef cg_value(Cg *cg, const TirValue *value) {
   return llvm;
 }
 
-void cg_set_value(Cg *cg, const TirValue *value, LLVMValueRef llvm) { cg->scalars[value->id] = llvm; }
+const TirValue *cg_arg(const TirOp *op, int i) {
+  return i < op->nargs ? op->args[i] : NULL;
+}
+
+void cg_set_value(Cg *cg, const TirValue *value, LLVMValueRef llvm) {
+  cg->scalars[value->id] = llvm;
+}
 
 bool cg_const(LLVMValueRef value, int64_t *out) {
   if (!LLVMIsAConstantInt(value)) return false;
@@ -91,7 +102,9 @@ void emit_block_idx(Cg *cg, const TirOp *op) {
   cg_set_value(cg, op->results[0], nvvm_block_idx(cg, (int)op->attrs[INDEX_dim]));
 }
 
-void emit_thread_idx(Cg *cg, const TirOp *op) { cg_set_value(cg, op->results[0], cg->thread); }
+void emit_thread_idx(Cg *cg, const TirOp *op) {
+  cg_set_value(cg, op->results[0], cg->thread);
+}
 
 void emit_select(Cg *cg, const TirOp *op) {
   LLVMValueRef value = LLVMBuildSelect(cg->builder, cg_value(cg, op->args[0]), cg_value(cg, op->args[1]),
@@ -104,7 +117,7 @@ void emit_cell(Cg *cg, const TirOp *op) {
   LLVMTypeRef type = cg_type(cg, cell->type.dtype);
   LLVMValueRef slot = cg_alloca(cg, type, "cell");
   cg->storage[cell->id] = slot;
-  LLVMValueRef initial = op->args[0] ? cg_value(cg, op->args[0]) : LLVMConstNull(type);
+  LLVMValueRef initial = cg_arg(op, 0) ? cg_value(cg, op->args[0]) : LLVMConstNull(type);
   LLVMBuildStore(cg->builder, initial, slot);
 }
 

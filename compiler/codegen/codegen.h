@@ -9,7 +9,8 @@
 typedef struct CgModule CgModule;
 
 // Builds and verifies the LLVM module. `launch_info` becomes the constant __tile_launch_info. NULL: reported.
-CgModule *cg_module(const TirModule *module, const Target *target, const Source *source, const char *launch_info, Diags *ds);
+CgModule *cg_module(const TirModule *module, const Target *target, const Source *source,
+                    const char *launch_info, Diags *ds);
 // LLVM IR text before optimisation and after it; PTX text. Allocated in the arena; NULL: reported.
 const char *cg_llvm_text(CgModule *cg, Arena *arena);
 const char *cg_ptx_text(CgModule *cg, Arena *arena, Diags *ds);

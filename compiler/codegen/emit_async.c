@@ -1,7 +1,8 @@
 // TMA copies, mbarriers, the async proxy's fence and bulk groups.
 //
-// A TMA copy is one instruction a box: the tile is cut into boxes of the tensor map, along rows where it is longer than a box
-// may be, and along columns into the panels of the swizzle (PTX ISA 9.7.9.25.5, blackwell 7.3).
+// A TMA copy is one instruction a box: the tile is cut into boxes of the tensor map, along rows where it is
+// longer than a box may be, and along columns into the panels of the swizzle (PTX ISA 9.7.9.25.5,
+// blackwell 7.3).
 #include "codegen/emit.h"
 
 #include "codegen/nvvm.h"
@@ -9,7 +10,7 @@
 typedef struct {
   const TirMap *map;
   const CgPlace *tensor, *shared;
-  int64_t tile[TYPE_MAX_RANK];   // extents along the tensor's dimensions
+  int64_t tile[TYPE_MAX_RANK];    // extents along the tensor's dimensions
   int shared_dim[TYPE_MAX_RANK];  // which dimension of the shared tile that is; -1: dropped
   LLVMValueRef map_pointer, barrier;
 } Transfer;
@@ -19,14 +20,15 @@ static bool begin_transfer(Cg *cg, const TirOp *op, Transfer *t) {
   const TirValue *tensor = op->args[load ? 0 : 1], *shared = op->args[load ? 1 : 0];
   int64_t map = op->attrs[COPY_map];
   if (map < 0 || map >= cg->kernel->maps.len) BUG("a TMA copy without a map");
-  *t = (Transfer){.map = &cg->kernel->maps.data[map], .tensor = cg_place(cg, tensor), .shared = cg_place(cg, shared)};
+  *t = (Transfer){
+      .map = &cg->kernel->maps.data[map], .tensor = cg_place(cg, tensor), .shared = cg_place(cg, shared)};
   for (int d = 0; d < t->tensor->root->type.rank; d++) t->tile[d] = 1, t->shared_dim[d] = -1;
   for (int i = 0; i < t->tensor->rank; i++) {
     t->tile[t->tensor->dim[i]] = tensor->type.shape[i];
     t->shared_dim[t->tensor->dim[i]] = i;
   }
   t->map_pointer = cg->maps[map];
-  t->barrier = load && op->args[2] ? cg_barrier(cg, op->args[2]) : NULL;
+  t->barrier = load && cg_arg(op, 2) ? cg_barrier(cg, op->args[2]) : NULL;
   return true;
 }
 
@@ -40,8 +42,10 @@ static void transfer_box(Cg *cg, const Transfer *t, const int64_t *start) {
   cg_root_index(cg, t->shared, index, root_index);
   LLVMValueRef linear = cg_shared_linear(cg, t->shared, root_index);
   LLVMValueRef address = cg_offset_pointer(cg, cg->storage[t->shared->root->id], linear);
-  if (t->barrier) nvvm_tma_load(cg, address, t->barrier, t->map_pointer, rank, coordinates);
-  else nvvm_tma_store(cg, address, t->map_pointer, rank, coordinates);
+  if (t->barrier)
+    nvvm_tma_load(cg, address, t->barrier, t->map_pointer, rank, coordinates);
+  else
+    nvvm_tma_store(cg, address, t->map_pointer, rank, coordinates);
 }
 
 void cg_copy_tma(Cg *cg, const TirOp *op) {
@@ -66,7 +70,8 @@ void emit_mbar_init(Cg *cg, const TirOp *op) {
     cg_unsupported(cg, op, "it takes whole arrays of barriers");
     return;
   }
-  for (int i = 0; i < alloc->nlist; i++) nvvm_mbar_init(cg, cg_offset_pointer(cg, base, cg_i64(cg, 8 * i)), (int)alloc->list[i]);
+  for (int i = 0; i < alloc->nlist; i++)
+    nvvm_mbar_init(cg, cg_offset_pointer(cg, base, cg_i64(cg, 8 * i)), (int)alloc->list[i]);
 }
 
 void emit_fence_mbarrier_init(Cg *cg, const TirOp *op) {
@@ -74,7 +79,9 @@ void emit_fence_mbarrier_init(Cg *cg, const TirOp *op) {
   nvvm_fence_mbarrier_init(cg);
 }
 
-void emit_mbar_arrive(Cg *cg, const TirOp *op) { nvvm_mbar_arrive(cg, cg_barrier(cg, op->args[0])); }
+void emit_mbar_arrive(Cg *cg, const TirOp *op) {
+  nvvm_mbar_arrive(cg, cg_barrier(cg, op->args[0]));
+}
 
 void emit_mbar_expect_tx(Cg *cg, const TirOp *op) {
   nvvm_mbar_arrive_expect_tx(cg, cg_barrier(cg, op->args[0]), cg_value(cg, op->args[1]));
@@ -99,7 +106,8 @@ static bool visit_plain_store(void *tensor, TirOp *op) {
   return true;
 }
 
-// Whether TMA reads or writes a tensor that ordinary stores write too: then the fence is needed for global memory as well.
+// Whether TMA reads or writes a tensor that ordinary stores write too: then the fence is needed for global
+// memory as well.
 static bool shares_tensor(const TirKernel *kernel) {
   for (int i = 0; i < kernel->maps.len; i++)
     if (!tir_walk(kernel->body, visit_plain_store, kernel->maps.data[i].tensor)) return true;
@@ -108,8 +116,10 @@ static bool shares_tensor(const TirKernel *kernel) {
 
 void emit_fence_proxy_async(Cg *cg, const TirOp *op) {
   (void)op;
-  if (shares_tensor(cg->kernel)) nvvm_fence_proxy_async(cg);
-  else nvvm_fence_proxy_async_shared(cg);
+  if (shares_tensor(cg->kernel))
+    nvvm_fence_proxy_async(cg);
+  else
+    nvvm_fence_proxy_async_shared(cg);
 }
 
 void emit_bulk_commit(Cg *cg, const TirOp *op) {
@@ -117,4 +127,6 @@ void emit_bulk_commit(Cg *cg, const TirOp *op) {
   nvvm_bulk_commit(cg);
 }
 
-void emit_bulk_wait(Cg *cg, const TirOp *op) { nvvm_bulk_wait(cg, (int)op->attrs[BULK_pending], op->attrs[BULK_read] != 0); }
+void emit_bulk_wait(Cg *cg, const TirOp *op) {
+  nvvm_bulk_wait(cg, (int)op->attrs[BULK_pending], op->attrs[BULK_read] != 0);
+}

@@ -1,9 +1,10 @@
 // copy and fill by ordinary loads and stores of all threads.
 //
-// Elements move in runs of up to 16 bytes along the last dimension where both sides allow it: offsets are multiples of the
-// run, a tensor's base and strides are multiples of 16 bytes (its guard says so), no run crosses the edge of a panel. Between
-// global and shared memory the loop over runs is rolled, consecutive threads taking consecutive runs; a fragment's registers
-// are visited one run after another. Outside a tensor zeros are read and nothing is written.
+// Elements move in runs of up to 16 bytes along the last dimension where both sides allow it: offsets are
+// multiples of the run, a tensor's base and strides are multiples of 16 bytes (its guard says so), no run
+// crosses the edge of a panel. Between global and shared memory the loop over runs is rolled, consecutive
+// threads taking consecutive runs; a fragment's registers are visited one run after another. Outside a tensor
+// zeros are read and nothing is written.
 #include "codegen/emit.h"
 
 #include "codegen/fragment.h"
@@ -33,7 +34,9 @@ static Side side_of(Cg *cg, const TirValue *buffer, bool bounded) {
   return (Side){buffer, cg_place(cg, buffer), dtype, cg_memory_type(cg, dtype), bounded};
 }
 
-static bool is_fragment(const Side *side) { return side->place->root->type.space == SPACE_FRAGMENT; }
+static bool is_fragment(const Side *side) {
+  return side->place->root->type.space == SPACE_FRAGMENT;
+}
 
 static bool has_guard(const TirKernel *kernel, const TirValue *tensor) {
   for (int i = 0; i < kernel->guards.len; i++)
@@ -55,11 +58,15 @@ static int fit_run(Cg *cg, const Side *side, int run) {
   return run;
 }
 
-static int alignment_of(const Side *side, int run) { return run * dtype_bytes(side->dtype); }
+static int alignment_of(const Side *side, int run) {
+  return run * dtype_bytes(side->dtype);
+}
 
 // ---- loads
 
-static LLVMValueRef from_memory(const Move *m, LLVMValueRef loaded) { return cg_from_memory(m->cg, m->src.dtype, loaded); }
+static LLVMValueRef from_memory(const Move *m, LLVMValueRef loaded) {
+  return cg_from_memory(m->cg, m->src.dtype, loaded);
+}
 
 static LLVMValueRef load_one(const Move *m, LLVMValueRef const *root_index) {
   Cg *cg = m->cg;
@@ -67,7 +74,8 @@ static LLVMValueRef load_one(const Move *m, LLVMValueRef const *root_index) {
   LLVMValueRef zero = LLVMConstNull(m->src.memory);
   LLVMBasicBlockRef before = LLVMGetInsertBlock(cg->builder);
   CgIf branch = cg_begin_if(cg, inside);
-  LLVMValueRef loaded = LLVMBuildLoad2(cg->builder, m->src.memory, cg_address(cg, m->src.place, root_index), "");
+  LLVMValueRef loaded =
+      LLVMBuildLoad2(cg->builder, m->src.memory, cg_address(cg, m->src.place, root_index), "");
   LLVMBasicBlockRef here = LLVMGetInsertBlock(cg->builder);
   cg_end_if(cg, branch);
   if (!inside) return loaded;
@@ -115,7 +123,8 @@ static LLVMValueRef load_run(const Move *m, LLVMValueRef const *root_index) {
   Cg *cg = m->cg;
   LLVMValueRef inside = run_inside(m, &m->src, root_index);
   if (!inside) return load_vector(m, root_index);
-  LLVMBasicBlockRef whole = cg_new_block(cg, "whole"), edge = cg_new_block(cg, "edge"), after = cg_new_block(cg, "after");
+  LLVMBasicBlockRef whole = cg_new_block(cg, "whole"), edge = cg_new_block(cg, "edge"),
+                    after = cg_new_block(cg, "after");
   LLVMBuildCondBr(cg->builder, inside, whole, edge);
   LLVMPositionBuilderAtEnd(cg->builder, whole);
   LLVMValueRef values[2] = {load_vector(m, root_index)};
@@ -155,7 +164,8 @@ static void store_one(const Move *m, LLVMValueRef const *root_index, LLVMValueRe
 static void store_vector(const Move *m, LLVMValueRef const *root_index, LLVMValueRef const *values) {
   Cg *cg = m->cg;
   LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(m->dst.memory, (unsigned)m->run));
-  for (int i = 0; i < m->run; i++) vector = LLVMBuildInsertElement(cg->builder, vector, values[i], cg_i32(cg, i), "");
+  for (int i = 0; i < m->run; i++)
+    vector = LLVMBuildInsertElement(cg->builder, vector, values[i], cg_i32(cg, i), "");
   LLVMValueRef store = LLVMBuildStore(cg->builder, vector, cg_address(cg, m->dst.place, root_index));
   LLVMSetAlignment(store, (unsigned)alignment_of(&m->dst, m->run));
 }
@@ -167,7 +177,8 @@ static void store_run(const Move *m, LLVMValueRef const *root_index, LLVMValueRe
     store_vector(m, root_index, values);
     return;
   }
-  LLVMBasicBlockRef whole = cg_new_block(cg, "whole"), edge = cg_new_block(cg, "edge"), after = cg_new_block(cg, "after");
+  LLVMBasicBlockRef whole = cg_new_block(cg, "whole"), edge = cg_new_block(cg, "edge"),
+                    after = cg_new_block(cg, "after");
   LLVMBuildCondBr(cg->builder, inside, whole, edge);
   LLVMPositionBuilderAtEnd(cg->builder, whole);
   store_vector(m, root_index, values);
@@ -186,14 +197,17 @@ static void store_memory(const Move *m, LLVMValueRef const *index, LLVMValueRef 
   LLVMValueRef root_index[TYPE_MAX_RANK];
   cg_root_index(cg, m->dst.place, index, root_index);
   for (int i = 0; i < m->run; i++) values[i] = cg_to_memory(cg, m->dst.dtype, values[i]);
-  if (m->run == 1) store_one(m, root_index, values[0]);
-  else store_run(m, root_index, values);
+  if (m->run == 1)
+    store_one(m, root_index, values[0]);
+  else
+    store_run(m, root_index, values);
 }
 
 // ---- between global and shared memory
 
 static void convert(const Move *m, LLVMValueRef *values) {
-  for (int i = 0; i < m->run; i++) values[i] = m->fills ? m->value : cg_cast(m->cg, m->op, values[i], m->src.dtype, m->dst.dtype);
+  for (int i = 0; i < m->run; i++)
+    values[i] = m->fills ? m->value : cg_cast(m->cg, m->op, values[i], m->src.dtype, m->dst.dtype);
 }
 
 static int largest_run(const Type *tile) {
@@ -208,7 +222,8 @@ static void move_in_memory(Move *m) {
   const Type *tile = &m->dst.buffer->type;
   m->run = fit_run(cg, &m->dst, largest_run(tile));
   if (!m->fills) m->run = fit_run(cg, &m->src, m->run);
-  LLVMValueRef runs = cg_i32(cg, type_elements(tile) / m->run), index[TYPE_MAX_RANK], values[MAX_RUN] = {NULL};
+  LLVMValueRef runs = cg_i32(cg, type_elements(tile) / m->run), index[TYPE_MAX_RANK],
+               values[MAX_RUN] = {NULL};
   CgLoop loop = cg_begin_loop(cg, cg->thread, runs, cg_i32(cg, cg->kernel->threads), false);
   LLVMValueRef rest = loop.index;
   for (int d = tile->rank - 1; d >= 0; d--) {
@@ -238,19 +253,23 @@ static void move_registers(const Move *m, const CgFragment *fragment, int64_t re
   CgIf branch = cg_begin_if(cg, owned == OWNED_BY_ALL ? NULL : cg_fragment_owns(cg, fragment, at));
   if (is_fragment(&m->src))
     for (int i = 0; i < m->run; i++)
-      values[i] = from_memory(m, LLVMBuildLoad2(cg->builder, m->src.memory, register_slot(cg, &m->src, reg + i), ""));
+      values[i] =
+          from_memory(m, LLVMBuildLoad2(cg->builder, m->src.memory, register_slot(cg, &m->src, reg + i), ""));
   else
     load_memory(m, at, values);
   convert(m, values);
   if (is_fragment(&m->dst))
     for (int i = 0; i < m->run; i++)
-      LLVMBuildStore(cg->builder, cg_to_memory(cg, m->dst.dtype, values[i]), register_slot(cg, &m->dst, reg + i));
+      LLVMBuildStore(cg->builder, cg_to_memory(cg, m->dst.dtype, values[i]),
+                     register_slot(cg, &m->dst, reg + i));
   else
     store_memory(m, at, values);
   cg_end_if(cg, branch);
 }
 
-static bool is_whole(const Side *side) { return side->buffer == side->place->root; }
+static bool is_whole(const Side *side) {
+  return side->buffer == side->place->root;
+}
 
 // Between a fragment and memory.
 static void move_fragment(Move *m, const Side *registers, const Side *memory) {
@@ -292,7 +311,8 @@ static void move_between_fragments(Move *m) {
   CgFragment fragment = cg_fragment(cg, m->dst.buffer->layout, &m->dst.buffer->type);
   m->run = 1;
   for (int64_t r = 0; r < fragment.registers; r++) {
-    LLVMValueRef value = from_memory(m, LLVMBuildLoad2(cg->builder, m->src.memory, source_slot(m, &fragment, r), ""));
+    LLVMValueRef value =
+        from_memory(m, LLVMBuildLoad2(cg->builder, m->src.memory, source_slot(m, &fragment, r), ""));
     convert(m, &value);
     LLVMBuildStore(cg->builder, cg_to_memory(cg, m->dst.dtype, value), register_slot(cg, &m->dst, r));
   }
@@ -311,19 +331,34 @@ static void fill_fragment(Move *m) {
 
 void cg_copy_threads(Cg *cg, const TirOp *op) {
   bool bounded = op->attrs[COPY_bounded] != 0;
-  Move m = {.cg = cg, .op = op, .src = side_of(cg, op->args[0], bounded), .dst = side_of(cg, op->args[1], bounded), .run = 1};
+  Move m = {.cg = cg,
+            .op = op,
+            .src = side_of(cg, op->args[0], bounded),
+            .dst = side_of(cg, op->args[1], bounded),
+            .run = 1};
   if (m.src.dtype == m.dst.dtype && dtype_bytes(m.src.dtype) == 0) {
     cg_unsupported(cg, op, "elements of %d bits", dtype_bits(m.src.dtype));
     return;
   }
-  if (is_fragment(&m.src) && is_fragment(&m.dst)) move_between_fragments(&m);
-  else if (is_fragment(&m.src)) move_fragment(&m, &m.src, &m.dst);
-  else if (is_fragment(&m.dst)) move_fragment(&m, &m.dst, &m.src);
-  else move_in_memory(&m);
+  if (is_fragment(&m.src) && is_fragment(&m.dst))
+    move_between_fragments(&m);
+  else if (is_fragment(&m.src))
+    move_fragment(&m, &m.src, &m.dst);
+  else if (is_fragment(&m.dst))
+    move_fragment(&m, &m.dst, &m.src);
+  else
+    move_in_memory(&m);
 }
 
 void cg_fill_threads(Cg *cg, const TirOp *op) {
-  Move m = {.cg = cg, .op = op, .fills = true, .value = cg_value(cg, op->args[1]), .dst = side_of(cg, op->args[0], false), .run = 1};
-  if (is_fragment(&m.dst)) fill_fragment(&m);
-  else move_in_memory(&m);
+  Move m = {.cg = cg,
+            .op = op,
+            .fills = true,
+            .value = cg_value(cg, op->args[1]),
+            .dst = side_of(cg, op->args[0], false),
+            .run = 1};
+  if (is_fragment(&m.dst))
+    fill_fragment(&m);
+  else
+    move_in_memory(&m);
 }

@@ -1,6 +1,7 @@
-// The element a thread holds in a register is a sum of a part of the thread and a part of the register (types/layout.h). When
-// no coordinate carries into the next dimension, the coordinates add up in the same way: the thread's part is computed once
-// and a register adds constants. That is checked over all threads; otherwise the element number is taken apart each time.
+// The element a thread holds in a register is a sum of a part of the thread and a part of the register
+// (types/layout.h). When no coordinate carries into the next dimension, the coordinates add up in the same
+// way: the thread's part is computed once and a register adds constants. That is checked over all threads;
+// otherwise the element number is taken apart each time.
 #include "codegen/fragment.h"
 
 static void coordinates_of(const Type *type, int64_t element, int64_t *out) {
@@ -34,7 +35,9 @@ static void split_element(Cg *cg, const Type *type, LLVMValueRef element, LLVMVa
   out[0] = element;
 }
 
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
 
 static void look_at_threads(CgFragment *f) {
   int64_t threads = layout_threads(f->layout), last = f->type.rank - 1, bits = 1 << 20;
@@ -73,14 +76,16 @@ void cg_fragment_coordinates(Cg *cg, const CgFragment *f, int64_t reg, LLVMValue
     return;
   }
   coordinates_of(&f->type, part, at);
-  for (int d = 0; d < f->type.rank; d++) out[d] = LLVMBuildAdd(cg->builder, f->base[d], cg_i32(cg, at[d]), "");
+  for (int d = 0; d < f->type.rank; d++)
+    out[d] = LLVMBuildAdd(cg->builder, f->base[d], cg_i32(cg, at[d]), "");
 }
 
 CgOwned cg_fragment_owned(const CgFragment *f, int64_t reg) {
   int64_t elements = type_elements(&f->type), part = layout_element(f->layout, 0, reg);
   if (part >= elements) return OWNED_BY_NONE;
   int64_t last = 0;
-  for (int i = 0; i < f->layout->nthread_modes; i++) last += (f->layout->thread[i].extent - 1) * f->layout->thread[i].stride;
+  for (int i = 0; i < f->layout->nthread_modes; i++)
+    last += (f->layout->thread[i].extent - 1) * f->layout->thread[i].stride;
   return part + last < elements ? OWNED_BY_ALL : OWNED_BY_SOME;
 }
 

@@ -1,4 +1,5 @@
-// Fragments as code generation sees them: which coordinates a thread's register holds, as constants where possible.
+// Fragments as code generation sees them: which coordinates a thread's register holds, as constants where
+// possible.
 #ifndef TILEC_CODEGEN_FRAGMENT_H
 #define TILEC_CODEGEN_FRAGMENT_H
 
@@ -25,7 +26,8 @@ CgOwned cg_fragment_owned(const CgFragment *fragment, int64_t reg);
 LLVMValueRef cg_fragment_owns(Cg *cg, const CgFragment *fragment, LLVMValueRef const *coordinates);
 // Of the threads that hold the same elements, whether this is the first; NULL when no element is held twice.
 LLVMValueRef cg_fragment_first_holder(Cg *cg, const Layout *layout);
-// How many consecutive registers, a power of two up to `limit`, hold consecutive elements of the last dimension.
+// How many consecutive registers, a power of two up to `limit`, hold consecutive elements of the last
+// dimension.
 int cg_fragment_run(const CgFragment *fragment, int limit);
 // The register in which a thread holds an element; -1 when it does not.
 int64_t cg_fragment_find(const Layout *layout, int64_t thread, int64_t element);

@@ -1,12 +1,13 @@
-// Names differ from PTX and an unknown one yields id 0 without an error, so a lookup that fails is a BUG. The signatures are
-// those of LLVM 22.1; the verifier catches a wrong one.
+// Names differ from PTX and an unknown one yields id 0 without an error, so a lookup that fails is a BUG. The
+// signatures are those of LLVM 22.1; the verifier catches a wrong one.
 #include "codegen/nvvm.h"
 
 #include <string.h>
 
 enum { MAX_ARGS = 12 };
 
-static LLVMValueRef call(Cg *cg, const char *name, LLVMTypeRef overload, int nargs, LLVMValueRef *args, bool effect) {
+static LLVMValueRef call(Cg *cg, const char *name, LLVMTypeRef overload, int nargs, LLVMValueRef *args,
+                         bool effect) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   if (!id) BUG("LLVM knows no intrinsic %s", name);
   size_t overloads = overload ? 1 : 0;
@@ -24,14 +25,20 @@ static LLVMValueRef value(Cg *cg, const char *name, int nargs, LLVMValueRef *arg
   return call(cg, name, NULL, nargs, args, false);
 }
 
-static LLVMValueRef imm1(Cg *cg, bool bit) { return LLVMConstInt(cg->i1, bit, false); }
-static LLVMValueRef imm32(Cg *cg, int number) { return LLVMConstInt(cg->i32, (unsigned)number, true); }
+static LLVMValueRef imm1(Cg *cg, bool bit) {
+  return LLVMConstInt(cg->i1, bit, false);
+}
+static LLVMValueRef imm32(Cg *cg, int number) {
+  return LLVMConstInt(cg->i32, (unsigned)number, true);
+}
 
 static LLVMValueRef tmem_pointer(Cg *cg, LLVMValueRef tmem) {
   return LLVMBuildIntToPtr(cg->builder, tmem, LLVMPointerTypeInContext(cg->context, 6), "");
 }
 
-LLVMValueRef nvvm_thread_idx(Cg *cg) { return value(cg, "llvm.nvvm.read.ptx.sreg.tid.x", 0, NULL); }
+LLVMValueRef nvvm_thread_idx(Cg *cg) {
+  return value(cg, "llvm.nvvm.read.ptx.sreg.tid.x", 0, NULL);
+}
 
 LLVMValueRef nvvm_block_idx(Cg *cg, int dim) {
   static const char *const names[] = {"llvm.nvvm.read.ptx.sreg.ctaid.x", "llvm.nvvm.read.ptx.sreg.ctaid.y",
@@ -74,9 +81,15 @@ LLVMValueRef nvvm_mbar_try_wait_parity(Cg *cg, LLVMValueRef shared, LLVMValueRef
   return effect(cg, "llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta", 2, args);
 }
 
-void nvvm_fence_mbarrier_init(Cg *cg) { effect(cg, "llvm.nvvm.fence.mbarrier_init.release.cluster", 0, NULL); }
-void nvvm_fence_proxy_async(Cg *cg) { effect(cg, "llvm.nvvm.fence.proxy.async", 0, NULL); }
-void nvvm_fence_proxy_async_shared(Cg *cg) { effect(cg, "llvm.nvvm.fence.proxy.async.shared_cta", 0, NULL); }
+void nvvm_fence_mbarrier_init(Cg *cg) {
+  effect(cg, "llvm.nvvm.fence.mbarrier_init.release.cluster", 0, NULL);
+}
+void nvvm_fence_proxy_async(Cg *cg) {
+  effect(cg, "llvm.nvvm.fence.proxy.async", 0, NULL);
+}
+void nvvm_fence_proxy_async_shared(Cg *cg) {
+  effect(cg, "llvm.nvvm.fence.proxy.async.shared_cta", 0, NULL);
+}
 
 void nvvm_tma_load(Cg *cg, LLVMValueRef shared, LLVMValueRef mbar, LLVMValueRef map, int rank,
                    LLVMValueRef const *coordinates) {
@@ -92,7 +105,8 @@ void nvvm_tma_load(Cg *cg, LLVMValueRef shared, LLVMValueRef mbar, LLVMValueRef 
   effect(cg, names[rank - 1], n, args);
 }
 
-void nvvm_tma_store(Cg *cg, LLVMValueRef shared, LLVMValueRef map, int rank, LLVMValueRef const *coordinates) {
+void nvvm_tma_store(Cg *cg, LLVMValueRef shared, LLVMValueRef map, int rank,
+                    LLVMValueRef const *coordinates) {
   static const char *const names[] = {
       "llvm.nvvm.cp.async.bulk.tensor.s2g.tile.1d", "llvm.nvvm.cp.async.bulk.tensor.s2g.tile.2d",
       "llvm.nvvm.cp.async.bulk.tensor.s2g.tile.3d", "llvm.nvvm.cp.async.bulk.tensor.s2g.tile.4d",
@@ -105,11 +119,14 @@ void nvvm_tma_store(Cg *cg, LLVMValueRef shared, LLVMValueRef map, int rank, LLV
   effect(cg, names[rank - 1], n, args);
 }
 
-void nvvm_bulk_commit(Cg *cg) { effect(cg, "llvm.nvvm.cp.async.bulk.commit.group", 0, NULL); }
+void nvvm_bulk_commit(Cg *cg) {
+  effect(cg, "llvm.nvvm.cp.async.bulk.commit.group", 0, NULL);
+}
 
 void nvvm_bulk_wait(Cg *cg, int pending, bool read) {
   LLVMValueRef args[] = {imm32(cg, pending)};
-  effect(cg, read ? "llvm.nvvm.cp.async.bulk.wait.group.read" : "llvm.nvvm.cp.async.bulk.wait.group", 1, args);
+  effect(cg, read ? "llvm.nvvm.cp.async.bulk.wait.group.read" : "llvm.nvvm.cp.async.bulk.wait.group", 1,
+         args);
 }
 
 void nvvm_prefetch_tensormap(Cg *cg, LLVMValueRef map) {
@@ -122,7 +139,9 @@ void nvvm_tcgen05_alloc(Cg *cg, LLVMValueRef shared, int columns) {
   effect(cg, "llvm.nvvm.tcgen05.alloc.shared.cg1", 2, args);
 }
 
-void nvvm_tcgen05_relinquish(Cg *cg) { effect(cg, "llvm.nvvm.tcgen05.relinq.alloc.permit.cg1", 0, NULL); }
+void nvvm_tcgen05_relinquish(Cg *cg) {
+  effect(cg, "llvm.nvvm.tcgen05.relinq.alloc.permit.cg1", 0, NULL);
+}
 
 void nvvm_tcgen05_dealloc(Cg *cg, LLVMValueRef tmem, int columns) {
   LLVMValueRef args[] = {tmem_pointer(cg, tmem), imm32(cg, columns)};
@@ -134,10 +153,18 @@ void nvvm_tcgen05_commit(Cg *cg, LLVMValueRef mbar) {
   effect(cg, "llvm.nvvm.tcgen05.commit.shared.cg1", 1, args);
 }
 
-void nvvm_tcgen05_fence_before(Cg *cg) { effect(cg, "llvm.nvvm.tcgen05.fence.before.thread.sync", 0, NULL); }
-void nvvm_tcgen05_fence_after(Cg *cg) { effect(cg, "llvm.nvvm.tcgen05.fence.after.thread.sync", 0, NULL); }
-void nvvm_tcgen05_wait_ld(Cg *cg) { effect(cg, "llvm.nvvm.tcgen05.wait.ld", 0, NULL); }
-void nvvm_tcgen05_wait_st(Cg *cg) { effect(cg, "llvm.nvvm.tcgen05.wait.st", 0, NULL); }
+void nvvm_tcgen05_fence_before(Cg *cg) {
+  effect(cg, "llvm.nvvm.tcgen05.fence.before.thread.sync", 0, NULL);
+}
+void nvvm_tcgen05_fence_after(Cg *cg) {
+  effect(cg, "llvm.nvvm.tcgen05.fence.after.thread.sync", 0, NULL);
+}
+void nvvm_tcgen05_wait_ld(Cg *cg) {
+  effect(cg, "llvm.nvvm.tcgen05.wait.ld", 0, NULL);
+}
+void nvvm_tcgen05_wait_st(Cg *cg) {
+  effect(cg, "llvm.nvvm.tcgen05.wait.st", 0, NULL);
+}
 
 static int log2_of(int n) {
   int log = 0;
@@ -146,19 +173,19 @@ static int log2_of(int n) {
 }
 
 LLVMValueRef nvvm_tcgen05_ld(Cg *cg, LLVMValueRef tmem, int n) {
-  static const char *const names[] = {
-      "llvm.nvvm.tcgen05.ld.32x32b.x1",  "llvm.nvvm.tcgen05.ld.32x32b.x2",  "llvm.nvvm.tcgen05.ld.32x32b.x4",
-      "llvm.nvvm.tcgen05.ld.32x32b.x8",  "llvm.nvvm.tcgen05.ld.32x32b.x16", "llvm.nvvm.tcgen05.ld.32x32b.x32",
-      "llvm.nvvm.tcgen05.ld.32x32b.x64", "llvm.nvvm.tcgen05.ld.32x32b.x128"};
+  static const char *const names[] = {"llvm.nvvm.tcgen05.ld.32x32b.x1",  "llvm.nvvm.tcgen05.ld.32x32b.x2",
+                                      "llvm.nvvm.tcgen05.ld.32x32b.x4",  "llvm.nvvm.tcgen05.ld.32x32b.x8",
+                                      "llvm.nvvm.tcgen05.ld.32x32b.x16", "llvm.nvvm.tcgen05.ld.32x32b.x32",
+                                      "llvm.nvvm.tcgen05.ld.32x32b.x64", "llvm.nvvm.tcgen05.ld.32x32b.x128"};
   LLVMValueRef args[] = {tmem_pointer(cg, tmem), imm1(cg, false)};
   return effect(cg, names[log2_of(n)], 2, args);
 }
 
 void nvvm_tcgen05_st(Cg *cg, LLVMValueRef tmem, LLVMValueRef registers, int n) {
-  static const char *const names[] = {
-      "llvm.nvvm.tcgen05.st.32x32b.x1",  "llvm.nvvm.tcgen05.st.32x32b.x2",  "llvm.nvvm.tcgen05.st.32x32b.x4",
-      "llvm.nvvm.tcgen05.st.32x32b.x8",  "llvm.nvvm.tcgen05.st.32x32b.x16", "llvm.nvvm.tcgen05.st.32x32b.x32",
-      "llvm.nvvm.tcgen05.st.32x32b.x64", "llvm.nvvm.tcgen05.st.32x32b.x128"};
+  static const char *const names[] = {"llvm.nvvm.tcgen05.st.32x32b.x1",  "llvm.nvvm.tcgen05.st.32x32b.x2",
+                                      "llvm.nvvm.tcgen05.st.32x32b.x4",  "llvm.nvvm.tcgen05.st.32x32b.x8",
+                                      "llvm.nvvm.tcgen05.st.32x32b.x16", "llvm.nvvm.tcgen05.st.32x32b.x32",
+                                      "llvm.nvvm.tcgen05.st.32x32b.x64", "llvm.nvvm.tcgen05.st.32x32b.x128"};
   LLVMValueRef args[] = {tmem_pointer(cg, tmem), registers, imm1(cg, false)};
   effect(cg, names[log2_of(n)], 3, args);
 }
@@ -166,15 +193,35 @@ void nvvm_tcgen05_st(Cg *cg, LLVMValueRef tmem, LLVMValueRef registers, int n) {
 void nvvm_tcgen05_mma(Cg *cg, LLVMValueRef tmem_d, LLVMValueRef a_descriptor, LLVMValueRef b_descriptor,
                       LLVMValueRef instruction_descriptor, LLVMValueRef accumulate, MmaKind kind) {
   enum { CTA_GROUP = 1, COLLECTOR_DISCARD = 0 };
-  LLVMValueRef args[] = {tmem_pointer(cg, tmem_d), a_descriptor, b_descriptor, instruction_descriptor, accumulate,
-                         imm32(cg, kind), imm32(cg, CTA_GROUP), imm32(cg, COLLECTOR_DISCARD)};
+  LLVMValueRef args[] = {tmem_pointer(cg, tmem_d),
+                         a_descriptor,
+                         b_descriptor,
+                         instruction_descriptor,
+                         accumulate,
+                         imm32(cg, kind),
+                         imm32(cg, CTA_GROUP),
+                         imm32(cg, COLLECTOR_DISCARD)};
   effect(cg, "llvm.nvvm.tcgen05.mma.shared", 8, args);
 }
 
-LLVMValueRef nvvm_ex2_approx(Cg *cg, LLVMValueRef x) { return call(cg, "llvm.nvvm.ex2.approx", cg->f32, 1, &x, false); }
-LLVMValueRef nvvm_lg2_approx(Cg *cg, LLVMValueRef x) { return value(cg, "llvm.nvvm.lg2.approx.f", 1, &x); }
-LLVMValueRef nvvm_rsqrt_approx(Cg *cg, LLVMValueRef x) { return value(cg, "llvm.nvvm.rsqrt.approx.f", 1, &x); }
-LLVMValueRef nvvm_rcp_approx(Cg *cg, LLVMValueRef x) { return value(cg, "llvm.nvvm.rcp.approx.ftz.f", 1, &x); }
-LLVMValueRef nvvm_sin_approx(Cg *cg, LLVMValueRef x) { return value(cg, "llvm.nvvm.sin.approx.f", 1, &x); }
-LLVMValueRef nvvm_cos_approx(Cg *cg, LLVMValueRef x) { return value(cg, "llvm.nvvm.cos.approx.f", 1, &x); }
-LLVMValueRef nvvm_sqrt_rn(Cg *cg, LLVMValueRef x) { return value(cg, "llvm.nvvm.sqrt.rn.f", 1, &x); }
+LLVMValueRef nvvm_ex2_approx(Cg *cg, LLVMValueRef x) {
+  return call(cg, "llvm.nvvm.ex2.approx", cg->f32, 1, &x, false);
+}
+LLVMValueRef nvvm_lg2_approx(Cg *cg, LLVMValueRef x) {
+  return value(cg, "llvm.nvvm.lg2.approx.f", 1, &x);
+}
+LLVMValueRef nvvm_rsqrt_approx(Cg *cg, LLVMValueRef x) {
+  return value(cg, "llvm.nvvm.rsqrt.approx.f", 1, &x);
+}
+LLVMValueRef nvvm_rcp_approx(Cg *cg, LLVMValueRef x) {
+  return value(cg, "llvm.nvvm.rcp.approx.ftz.f", 1, &x);
+}
+LLVMValueRef nvvm_sin_approx(Cg *cg, LLVMValueRef x) {
+  return value(cg, "llvm.nvvm.sin.approx.f", 1, &x);
+}
+LLVMValueRef nvvm_cos_approx(Cg *cg, LLVMValueRef x) {
+  return value(cg, "llvm.nvvm.cos.approx.f", 1, &x);
+}
+LLVMValueRef nvvm_sqrt_rn(Cg *cg, LLVMValueRef x) {
+  return value(cg, "llvm.nvvm.sqrt.rn.f", 1, &x);
+}

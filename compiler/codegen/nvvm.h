@@ -1,6 +1,7 @@
-// One typed function per NVVM intrinsic; only nvvm.c spells their names. What must be a constant of the instruction is a C
-// integer or enum here. Pointers: `shared` is addrspace(3), `tmem` is a 32-bit TMEM address (PTX ISA 9.7.16).
-// Every one with an effect carries an operand bundle, since LLVM 22 believes too little of what they touch (rules L1).
+// One typed function per NVVM intrinsic; only nvvm.c spells their names. What must be a constant of the
+// instruction is a C integer or enum here. Pointers: `shared` is addrspace(3), `tmem` is a 32-bit TMEM
+// address (PTX ISA 9.7.16). Every one with an effect carries an operand bundle, since LLVM 22 believes too
+// little of what they touch (rules L1).
 #ifndef TILEC_CODEGEN_NVVM_H
 #define TILEC_CODEGEN_NVVM_H
 

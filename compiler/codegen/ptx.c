@@ -1,7 +1,8 @@
 // LLVM IR to PTX: the target machine, the one pass pipeline, the assembly printer.
 //
-// The pipeline is the same for every -O and much shorter than LLVM's own: default<O2> deletes one of two equal MMAs, unrolls
-// loops around them, and takes several times as long (rules L2). Tile passes have done what is worth doing.
+// The pipeline is the same for every -O and much shorter than LLVM's own: default<O2> deletes one of two
+// equal MMAs, unrolls loops around them, and takes several times as long (rules L2). Tile passes have done
+// what is worth doing.
 #include "codegen/cg.h"
 
 #include <string.h>
@@ -12,8 +13,9 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 
 static const char triple[] = "nvptx64-nvidia-cuda";
-static const char pipeline[] = "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
-                               "instcombine<no-verify-fixpoint>,simplifycfg,adce)";
+static const char pipeline[] =
+    "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
+    "instcombine<no-verify-fixpoint>,simplifycfg,adce)";
 
 // LLVM's default handler would exit the process.
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {

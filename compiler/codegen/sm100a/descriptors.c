@@ -12,11 +12,14 @@ static uint32_t type_code(DType dtype) {
   return 0;  // f16, e4m3, u8
 }
 
-static uint32_t result_code(DType dtype) { return dtype == DTYPE_i32 ? 2 : dtype == DTYPE_f32 ? 1 : 0; }
+static uint32_t result_code(DType dtype) {
+  return dtype == DTYPE_i32 ? 2 : dtype == DTYPE_f32 ? 1 : 0;
+}
 
 uint32_t instruction_descriptor(const MmaShape *shape, int m, int n, bool a_mn_major, bool b_mn_major) {
-  return result_code(shape->c) << 4 | type_code(shape->a) << 7 | type_code(shape->b) << 10 | (uint32_t)a_mn_major << 15 |
-         (uint32_t)b_mn_major << 16 | (uint32_t)(n >> 3) << 17 | (uint32_t)(m >> 4) << 24;
+  return result_code(shape->c) << 4 | type_code(shape->a) << 7 | type_code(shape->b) << 10 |
+         (uint32_t)a_mn_major << 15 | (uint32_t)b_mn_major << 16 | (uint32_t)(n >> 3) << 17 |
+         (uint32_t)(m >> 4) << 24;
 }
 
 static uint64_t swizzle_code(int span) {
@@ -27,5 +30,6 @@ static uint64_t swizzle_code(int span) {
 uint64_t matrix_descriptor(int span, int64_t leading_bytes, int64_t stride_bytes) {
   const uint64_t constant = UINT64_C(1) << 46;
   assert(leading_bytes % 16 == 0 && stride_bytes % 16 == 0);
-  return (uint64_t)(leading_bytes >> 4) << 16 | (uint64_t)(stride_bytes >> 4) << 32 | constant | swizzle_code(span) << 61;
+  return (uint64_t)(leading_bytes >> 4) << 16 | (uint64_t)(stride_bytes >> 4) << 32 | constant |
+         swizzle_code(span) << 61;
 }

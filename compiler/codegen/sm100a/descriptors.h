@@ -7,7 +7,8 @@
 
 #include "target/target.h"
 
-// Instruction descriptor of a dense MMA of m x n (tables 42 to 45). mn_major: the operand is stored with M (or N) innermost.
+// Instruction descriptor of a dense MMA of m x n (tables 42 to 45). mn_major: the operand is stored with M
+// (or N) innermost.
 uint32_t instruction_descriptor(const MmaShape *shape, int m, int n, bool a_mn_major, bool b_mn_major);
 
 // Matrix descriptor without its start address (table 40). span: bytes of a swizzled row, 32, 64 or 128; the

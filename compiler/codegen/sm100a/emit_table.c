@@ -1,37 +1,55 @@
-// Every op's emitter on sm_100a. A tile op has a row here exactly when it has a rule in target/sm100a.c (unit/tables_test.c).
-// A tile op goes on by its path, which `select` chose.
+// Every op's emitter on sm_100a. A tile op has a row here exactly when it has a rule in target/sm100a.c
+// (unit/tables_test.c). A tile op goes on by its path, which `select` chose.
 #include "codegen/emit.h"
 #include "codegen/sm100a/sm100a.h"
 
 static void emit_copy(Cg *cg, const TirOp *op) {
   switch ((Path)op->attrs[COPY_path]) {
-  case PATH_THREADS: cg_copy_threads(cg, op); return;
+  case PATH_THREADS:
+    cg_copy_threads(cg, op);
+    return;
   case PATH_TMA_LOAD:
-  case PATH_TMA_STORE: cg_copy_tma(cg, op); return;
-  case PATH_TMEM_LOAD: sm100a_tmem_load(cg, op); return;
-  case PATH_TMEM_STORE: sm100a_tmem_store(cg, op); return;
+  case PATH_TMA_STORE:
+    cg_copy_tma(cg, op);
+    return;
+  case PATH_TMEM_LOAD:
+    sm100a_tmem_load(cg, op);
+    return;
+  case PATH_TMEM_STORE:
+    sm100a_tmem_store(cg, op);
+    return;
   case PATH_NONE:
   case PATH_MMA:
-  case PATH_COUNT: cg_unsupported(cg, op, "no path was selected for it"); return;
+  case PATH_COUNT:
+    cg_unsupported(cg, op, "no path was selected for it");
+    return;
   }
 }
 
 static void emit_fill(Cg *cg, const TirOp *op) {
   switch ((Path)op->attrs[FILL_path]) {
-  case PATH_THREADS: cg_fill_threads(cg, op); return;
-  case PATH_TMEM_STORE: sm100a_tmem_fill(cg, op); return;
+  case PATH_THREADS:
+    cg_fill_threads(cg, op);
+    return;
+  case PATH_TMEM_STORE:
+    sm100a_tmem_fill(cg, op);
+    return;
   case PATH_NONE:
   case PATH_TMA_LOAD:
   case PATH_TMA_STORE:
   case PATH_TMEM_LOAD:
   case PATH_MMA:
-  case PATH_COUNT: cg_unsupported(cg, op, "no path was selected for it"); return;
+  case PATH_COUNT:
+    cg_unsupported(cg, op, "no path was selected for it");
+    return;
   }
 }
 
 static void emit_gemm(Cg *cg, const TirOp *op) {
-  if (op->attrs[GEMM_path] == PATH_MMA) sm100a_gemm(cg, op);
-  else cg_unsupported(cg, op, "no path was selected for it");
+  if (op->attrs[GEMM_path] == PATH_MMA)
+    sm100a_gemm(cg, op);
+  else
+    cg_unsupported(cg, op, "no path was selected for it");
 }
 
 const CgTarget cg_sm100a = {

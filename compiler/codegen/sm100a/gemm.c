@@ -1,9 +1,10 @@
 // gemm by tcgen05.mma, issued by the executing thread.
 //
-// An instruction multiplies 128 rows, up to 256 columns and one K atom (32 bytes of K). The op is cut into blocks of rows,
-// pieces of columns, and K steps; only the first K step of each block may clear. Operands are panels of swizzled rows in
-// shared memory: their descriptors differ in the start address alone, so one base per operand is computed and steps add
-// constants (blackwell 2.4 to 2.6). The start address is that before the XOR: hardware applies it to the address itself.
+// An instruction multiplies 128 rows, up to 256 columns and one K atom (32 bytes of K). The op is cut into
+// blocks of rows, pieces of columns, and K steps; only the first K step of each block may clear. Operands are
+// panels of swizzled rows in shared memory: their descriptors differ in the start address alone, so one base
+// per operand is computed and steps add constants (blackwell 2.4 to 2.6). The start address is that before
+// the XOR: hardware applies it to the address itself.
 #include "codegen/sm100a/sm100a.h"
 
 #include <assert.h>
@@ -16,21 +17,29 @@ enum { BLOCK_ROWS = 128, PATTERN_ROWS = 8 };
 
 typedef struct {
   const CgPlace *place;
-  bool mn_major;     // M (or N) is the innermost dimension in memory
-  int bytes, span;   // of an element, of a row of a panel
-  int64_t rows;      // of a panel
+  bool mn_major;      // M (or N) is the innermost dimension in memory
+  int bytes, span;    // of an element, of a row of a panel
+  int64_t rows;       // of a panel
   LLVMValueRef base;  // descriptor of its first element
 } Operand;
 
-// Byte offset from the operand's first element. Both steps stay on multiples of what the offset's formula needs.
+// Byte offset from the operand's first element. Both steps stay on multiples of what the offset's formula
+// needs.
 static int64_t operand_offset(const Operand *o, int64_t mn, int64_t k) {
   int64_t row = o->mn_major ? k : mn, column = o->mn_major ? mn : k, columns = o->span / o->bytes;
   return column / columns * o->rows * o->span + row * o->span + column % columns * o->bytes;
 }
 
 static uint64_t descriptor_of(const Operand *o) {
-  // K-major: 8-row groups follow each other. MN-major: so do groups of 8 K; the next panel is the leading dimension.
+  // K-major: 8-row groups follow each other. MN-major: so do groups of 8 K; the next panel is the leading
+  // dimension.
   return matrix_descriptor(o->span, o->mn_major ? o->rows * o->span : 0, PATTERN_ROWS * o->span);
+}
+
+// Steps are added to the first element's address, so the tile starts with a panel or lies in one.
+static bool keeps_to_panels(const Operand *o, const Type *tile) {
+  int64_t columns = o->span / o->bytes, multiple = o->place->multiple[o->place->root->type.rank - 1];
+  return multiple % columns == 0 || tile->shape[1] <= multiple;
 }
 
 static bool begin_operand(Cg *cg, const TirOp *op, int i, bool mn_major, Operand *o) {
@@ -42,11 +51,20 @@ static bool begin_operand(Cg *cg, const TirOp *op, int i, bool mn_major, Operand
     cg_unsupported(cg, op, "operand %d must be a swizzled buffer in shared memory", i);
     return false;
   }
-  *o = (Operand){.place = place, .mn_major = mn_major, .bytes = dtype_bytes(root->dtype), .span = layout->span, .rows = 1};
+  *o = (Operand){.place = place,
+                 .mn_major = mn_major,
+                 .bytes = dtype_bytes(root->dtype),
+                 .span = layout->span,
+                 .rows = 1};
   for (int d = 0; d + 1 < root->rank; d++) o->rows *= root->shape[d];
+  if (!keeps_to_panels(o, &value->type)) {
+    cg_unsupported(cg, op, "operand %d crosses the panels of its buffer", i);
+    return false;
+  }
   LLVMValueRef start = LLVMBuildPtrToInt(cg->builder, cg->storage[place->root->id], cg->i32, "");
   start = LLVMBuildAdd(cg->builder, start, cg_shared_linear(cg, place, place->offset), "");
-  start = LLVMBuildAnd(cg->builder, LLVMBuildLShr(cg->builder, start, cg_i32(cg, 4), ""), cg_i32(cg, 0x3FFF), "");
+  start =
+      LLVMBuildAnd(cg->builder, LLVMBuildLShr(cg->builder, start, cg_i32(cg, 4), ""), cg_i32(cg, 0x3FFF), "");
   start = LLVMBuildZExt(cg->builder, start, cg->i64, "");
   o->base = LLVMBuildOr(cg->builder, start, cg_i64(cg, (int64_t)descriptor_of(o)), "");
   return true;
@@ -91,14 +109,18 @@ static bool check_extents(Cg *cg, const Gemm *g) {
 }
 
 static LLVMValueRef first_accumulates(Cg *cg, const TirOp *op) {
-  const TirValue *clear = op->nargs > OPERAND_clear ? op->args[OPERAND_clear] : NULL;
+  const TirValue *clear = cg_arg(op, OPERAND_clear);
   return clear ? LLVMBuildNot(cg->builder, cg_value(cg, clear), "") : LLVMConstInt(cg->i1, 1, false);
 }
 
 void sm100a_gemm(Cg *cg, const TirOp *op) {
   bool trans_a = op->attrs[GEMM_trans_a] != 0, trans_b = op->attrs[GEMM_trans_b] != 0;
   const Type *a = &op->args[OPERAND_a]->type, *c = &op->args[OPERAND_c]->type;
-  Gemm g = {.op = op, .c = cg_place(cg, op->args[OPERAND_c]), .m = c->shape[0], .n = c->shape[1], .k = a->shape[trans_a ? 0 : 1]};
+  Gemm g = {.op = op,
+            .c = cg_place(cg, op->args[OPERAND_c]),
+            .m = c->shape[0],
+            .n = c->shape[1],
+            .k = a->shape[trans_a ? 0 : 1]};
   g.shape = target_find_mma(cg->target, a->dtype, op->args[OPERAND_b]->type.dtype, c->dtype);
   if (!g.shape) {
     cg_unsupported(cg, op, "these element types");

@@ -1,8 +1,9 @@
 // TMEM: addresses, copies to and from fragments, fills, allocation and fences.
 //
-// A buffer of r x c elements of 32 bits takes c columns for each block of 128 rows; row r of a block is lane r. Warp w of a
-// warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA 9.7.16.8.1), thread t of it lane 32 w + t, so a fragment that is copied
-// has its rows spread that way and each thread holds columns of its row. Further warpgroups take further columns.
+// A buffer of r x c elements of 32 bits takes c columns for each block of 128 rows; row r of a block is lane
+// r. Warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA 9.7.16.8.1), thread t of it lane 32 w +
+// t, so a fragment that is copied has its rows spread that way and each thread holds columns of its row.
+// Further warpgroups take further columns.
 #include "codegen/sm100a/sm100a.h"
 
 #include "codegen/fragment.h"
@@ -10,7 +11,9 @@
 
 enum { LANES = 128, MAX_CHUNK = 64 };
 
-static int64_t block_columns(const CgPlace *place) { return place->root->type.shape[1]; }
+static int64_t block_columns(const CgPlace *place) {
+  return place->root->type.shape[1];
+}
 
 LLVMValueRef sm100a_tmem_address(Cg *cg, const TirOp *op, const CgPlace *place, int64_t row, int64_t column) {
   int64_t start = 0;
@@ -19,7 +22,8 @@ LLVMValueRef sm100a_tmem_address(Cg *cg, const TirOp *op, const CgPlace *place, 
     return cg_i32(cg, 0);
   }
   LLVMValueRef address = LLVMBuildAdd(cg->builder, cg->storage[place->root->id], place->offset[1], "");
-  return LLVMBuildAdd(cg->builder, address, cg_i32(cg, (start + row) / LANES * block_columns(place) + column), "");
+  return LLVMBuildAdd(cg->builder, address, cg_i32(cg, (start + row) / LANES * block_columns(place) + column),
+                      "");
 }
 
 static LLVMValueRef warp_index(Cg *cg) {
@@ -27,7 +31,8 @@ static LLVMValueRef warp_index(Cg *cg) {
 }
 
 static LLVMValueRef add_lane_quarter(Cg *cg, LLVMValueRef address, LLVMValueRef warp) {
-  LLVMValueRef lane = LLVMBuildShl(cg->builder, LLVMBuildAnd(cg->builder, warp, cg_i32(cg, 3), ""), cg_i32(cg, 21), "");
+  LLVMValueRef lane =
+      LLVMBuildShl(cg->builder, LLVMBuildAnd(cg->builder, warp, cg_i32(cg, 3), ""), cg_i32(cg, 21), "");
   return LLVMBuildAdd(cg->builder, address, lane, "");
 }
 
@@ -46,7 +51,8 @@ static void position(const TmemMove *m, int64_t thread, int64_t reg, int64_t *ro
   *column = element % columns;
 }
 
-// Every thread's registers lie in its lane, and a warpgroup's columns are those of the first one moved by its share.
+// Every thread's registers lie in its lane, and a warpgroup's columns are those of the first one moved by its
+// share.
 static bool suits_lanes(const TmemMove *m, int64_t threads) {
   for (int64_t r = 0; r < m->registers; r++) {
     int64_t first_row, first_column;
@@ -54,7 +60,8 @@ static bool suits_lanes(const TmemMove *m, int64_t threads) {
     for (int64_t t = 0; t < threads; t += t % LANES < LANES / 2 ? 1 : 5) {
       int64_t row, column;
       position(m, t, r, &row, &column);
-      if (row != first_row + t % LANES || column != first_column + t / LANES * m->share || first_row % LANES) return false;
+      if (row != first_row + t % LANES || column != first_column + t / LANES * m->share || first_row % LANES)
+        return false;
     }
   }
   return true;
@@ -78,7 +85,8 @@ static bool begin_move(Cg *cg, const TirOp *op, const TirValue *tmem, const TirV
   LLVMValueRef warp = warp_index(cg);
   m->start = add_lane_quarter(cg, cg_i32(cg, 0), warp);
   LLVMValueRef group = LLVMBuildLShr(cg->builder, warp, cg_i32(cg, 2), "");
-  m->start = LLVMBuildAdd(cg->builder, m->start, LLVMBuildMul(cg->builder, group, cg_i32(cg, m->share), ""), "");
+  m->start =
+      LLVMBuildAdd(cg->builder, m->start, LLVMBuildMul(cg->builder, group, cg_i32(cg, m->share), ""), "");
   return true;
 }
 
@@ -105,7 +113,8 @@ static LLVMValueRef element(Cg *cg, LLVMValueRef registers, int n, int i) {
   return n == 1 ? registers : LLVMBuildExtractElement(cg->builder, registers, cg_i32(cg, i), "");
 }
 
-// Nothing in LLVM ties the registers of tcgen05.ld to the wait that makes them valid; an empty assembly after it does (L4).
+// Nothing in LLVM ties the registers of tcgen05.ld to the wait that makes them valid; an empty assembly after
+// it does (L4).
 static void tie_registers(Cg *cg, LLVMValueRef *values, int n) {
   LLVMTypeRef types[MAX_CHUNK];
   TextBuf constraints = {.arena = cg->arena};
@@ -116,10 +125,11 @@ static void tie_registers(Cg *cg, LLVMValueRef *values, int n) {
   for (int i = 0; i < n; i++) textbuf_printf(&constraints, ",%d", i);
   LLVMTypeRef result = n == 1 ? cg->i32 : LLVMStructTypeInContext(cg->context, types, (unsigned)n, false);
   LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)n, false);
-  LLVMValueRef empty =
-      LLVMGetInlineAsm(type, "", 0, constraints.data, constraints.len, true, false, LLVMInlineAsmDialectATT, false);
+  LLVMValueRef empty = LLVMGetInlineAsm(type, "", 0, constraints.data, constraints.len, true, false,
+                                        LLVMInlineAsmDialectATT, false);
   LLVMValueRef tied = LLVMBuildCall2(cg->builder, type, empty, values, (unsigned)n, "");
-  for (int i = 0; i < n; i++) values[i] = n == 1 ? tied : LLVMBuildExtractValue(cg->builder, tied, (unsigned)i, "");
+  for (int i = 0; i < n; i++)
+    values[i] = n == 1 ? tied : LLVMBuildExtractValue(cg->builder, tied, (unsigned)i, "");
 }
 
 void sm100a_tmem_load(Cg *cg, const TirOp *op) {
@@ -137,13 +147,15 @@ void sm100a_tmem_load(Cg *cg, const TirOp *op) {
   for (int64_t r = 0; r < m.registers; r += MAX_CHUNK)
     tie_registers(cg, values + r, (int)(m.registers - r < MAX_CHUNK ? m.registers - r : MAX_CHUNK));
   for (int64_t r = 0; r < m.registers; r++)
-    LLVMBuildStore(cg->builder, LLVMBuildBitCast(cg->builder, values[r], type, ""), cg_register(cg, m.fragment, cg_i32(cg, r)));
+    LLVMBuildStore(cg->builder, LLVMBuildBitCast(cg->builder, values[r], type, ""),
+                   cg_register(cg, m.fragment, cg_i32(cg, r)));
 }
 
 static LLVMValueRef pack(Cg *cg, LLVMValueRef const *values, int n) {
   if (n == 1) return values[0];
   LLVMValueRef vector = LLVMGetPoison(LLVMVectorType(cg->i32, (unsigned)n));
-  for (int i = 0; i < n; i++) vector = LLVMBuildInsertElement(cg->builder, vector, values[i], cg_i32(cg, i), "");
+  for (int i = 0; i < n; i++)
+    vector = LLVMBuildInsertElement(cg->builder, vector, values[i], cg_i32(cg, i), "");
   return vector;
 }
 
@@ -155,7 +167,8 @@ void sm100a_tmem_store(Cg *cg, const TirOp *op) {
     int n = chunk_at(&m, r);
     LLVMValueRef values[MAX_CHUNK];
     for (int i = 0; i < n; i++) {
-      LLVMValueRef value = LLVMBuildLoad2(cg->builder, type, cg_register(cg, m.fragment, cg_i32(cg, r + i)), "");
+      LLVMValueRef value =
+          LLVMBuildLoad2(cg->builder, type, cg_register(cg, m.fragment, cg_i32(cg, r + i)), "");
       values[i] = LLVMBuildBitCast(cg->builder, value, cg->i32, "");
     }
     nvvm_tcgen05_st(cg, address_of(cg, &m, r), pack(cg, values, n), n);
@@ -164,7 +177,8 @@ void sm100a_tmem_store(Cg *cg, const TirOp *op) {
   nvvm_tcgen05_wait_st(cg);
 }
 
-static void fill_columns(Cg *cg, const TirOp *op, const CgPlace *place, LLVMValueRef quarter, LLVMValueRef word) {
+static void fill_columns(Cg *cg, const TirOp *op, const CgPlace *place, LLVMValueRef quarter,
+                         LLVMValueRef word) {
   const Type *type = &op->args[0]->type;
   LLVMValueRef values[MAX_CHUNK];
   for (int i = 0; i < MAX_CHUNK; i++) values[i] = word;
@@ -188,7 +202,8 @@ void sm100a_tmem_fill(Cg *cg, const TirOp *op) {
   LLVMValueRef word = LLVMBuildBitCast(cg->builder, cg_value(cg, op->args[1]), cg->i32, "");
   LLVMValueRef warp = warp_index(cg), quarter = add_lane_quarter(cg, cg_i32(cg, 0), warp);
   bool all = cg->kernel->threads == LANES;
-  CgIf branch = cg_begin_if(cg, all ? NULL : LLVMBuildICmp(cg->builder, LLVMIntULT, warp, cg_i32(cg, LANES / 32), ""));
+  CgIf branch =
+      cg_begin_if(cg, all ? NULL : LLVMBuildICmp(cg->builder, LLVMIntULT, warp, cg_i32(cg, LANES / 32), ""));
   fill_columns(cg, op, place, quarter, word);
   nvvm_tcgen05_wait_st(cg);
   cg_end_if(cg, branch);
@@ -214,7 +229,9 @@ void sm100a_tmem_dealloc(Cg *cg, const TirOp *op) {
   cg_end_if(cg, branch);
 }
 
-void sm100a_commit(Cg *cg, const TirOp *op) { nvvm_tcgen05_commit(cg, cg_barrier(cg, op->args[0])); }
+void sm100a_commit(Cg *cg, const TirOp *op) {
+  nvvm_tcgen05_commit(cg, cg_barrier(cg, op->args[0]));
+}
 
 void sm100a_fence_before(Cg *cg, const TirOp *op) {
   (void)op;
