@@ -130,8 +130,9 @@ static bool rewrite_elements(PassCx *cx, TirOpList ops, TirValue *root, const Ti
   return ok;
 }
 
-bool place_accumulators(PassCx *cx, TirKernel *kernel) {
-  if (cx->target->tmem_columns == 0) return true;
+typedef VEC(TirValue *) Accumulators;
+
+static bool move_accumulators(PassCx *cx, TirKernel *kernel, Accumulators *moved) {
   TirOpList ops = tile_collect(cx->scratch, kernel->body);
   bool ok = true;
   for (int i = 0; i < ops.len; i++) {
@@ -141,6 +142,7 @@ bool place_accumulators(PassCx *cx, TirKernel *kernel) {
       TirValue *root = tir_root(op->args[a]);
       if (root->type.space != SPACE_FRAGMENT) continue;
       move_to_tmem(ops, root);
+      vec_push(cx->scratch, moved, root);
       ok = rewrite_elements(cx, ops, root, op) && ok;
     }
   }
@@ -158,7 +160,7 @@ static TirValue *through_fragment(PassCx *cx, TirBuilder *b, TirValue *from, con
   return fragment;
 }
 
-void split_tmem_moves(PassCx *cx, TirKernel *kernel) {
+static void split_tmem_moves(PassCx *cx, TirKernel *kernel) {
   TirOpList ops = tile_collect(cx->scratch, kernel->body);
   for (int i = 0; i < ops.len; i++) {
     TirOp *op = ops.data[i];
@@ -172,4 +174,96 @@ void split_tmem_moves(PassCx *cx, TirKernel *kernel) {
     rule_make_copy(&b, from, dst);
     tir_remove(op);
   }
+}
+
+// ---- a value just stored is not loaded again
+
+static bool uses(const TirOp *op, const TirValue *value) {
+  for (int i = 0; i < op->nargs; i++)
+    if (op->args[i] == value) return true;
+  return false;
+}
+
+static bool used_outside(TirOpList ops, int from, int to, const TirValue *value) {
+  for (int i = from; i < to; i++)
+    if (uses(ops.data[i], value)) return true;
+  return false;
+}
+
+// The load of what `ops.data[at]` stores, if nothing but pure ops stands between; its number, or -1.
+static int find_reload(TirOpList ops, int at, TirValue *stored, const TirValue *tmem) {
+  for (int i = at + 1; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    TirValue *src, *dst;
+    if (op->parent != ops.data[at]->parent) return -1;
+    if (op_def(op->kind)->pure || op->kind == OP_alloc) continue;
+    bool reload = tile_move(op, &src, &dst) && src == tmem && dst->op->kind == OP_alloc &&
+                  type_equal(&dst->type, &stored->type);
+    if (!reload || dst->op->parent != op->parent || stored->op->parent != op->parent) return -1;
+    bool fresh = !used_outside(ops, 0, i, dst), done = !used_outside(ops, i + 1, ops.len, stored);
+    return fresh && done ? i : -1;
+  }
+  return -1;
+}
+
+// Whether a store to this buffer can still be seen: something reads it later, or earlier in a loop around
+// both.
+static bool is_read_after(TirOpList ops, int at, TirValue *tmem) {
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    bool reads = false;
+    for (int a = 0; a < op->nargs; a++)
+      reads = reads || (tile_access(op, a) & READS && tir_root(op->args[a]) == tir_root(tmem));
+    if (!reads) continue;
+    if (i > at) return true;
+    for (TirOp *loop = tir_parent(ops.data[at]); loop; loop = tir_parent(loop))
+      if (loop->kind == OP_for && tir_inside(op, loop)) return true;
+  }
+  return false;
+}
+
+// Buffers that the user put into TMEM keep every copy that the user wrote.
+static bool stores_fragment(const Accumulators *moved, const TirOp *op, TirValue **fragment,
+                            TirValue **tmem) {
+  if (!tile_move(op, fragment, tmem) || (*fragment)->op->kind != OP_alloc) return false;
+  for (int i = 0; i < moved->len; i++)
+    if (moved->data[i] == tir_root(*tmem)) return true;
+  return false;
+}
+
+static bool forward_one(PassCx *cx, TirKernel *kernel, const Accumulators *moved) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < ops.len; i++) {
+    TirValue *fragment, *tmem;
+    if (!stores_fragment(moved, ops.data[i], &fragment, &tmem)) continue;
+    int reload = find_reload(ops, i, fragment, tmem);
+    if (reload < 0) continue;
+    TirOp *load = ops.data[reload];
+    TirValue *src, *dst;
+    tile_move(load, &src, &dst);
+    tir_remove(load);
+    tir_remove(dst->op);
+    tir_replace_uses(kernel, dst, fragment);
+    return true;
+  }
+  return false;
+}
+
+static void forward_accumulators(PassCx *cx, TirKernel *kernel, const Accumulators *moved) {
+  while (forward_one(cx, kernel, moved)) continue;
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < ops.len; i++) {
+    TirValue *fragment, *tmem;
+    if (stores_fragment(moved, ops.data[i], &fragment, &tmem) && !is_read_after(ops, i, tmem))
+      tir_remove(ops.data[i]);
+  }
+}
+
+bool place_accumulators(PassCx *cx, TirKernel *kernel) {
+  if (cx->target->tmem_columns == 0) return true;
+  Accumulators moved = {0};
+  if (!move_accumulators(cx, kernel, &moved)) return false;
+  split_tmem_moves(cx, kernel);
+  forward_accumulators(cx, kernel, &moved);
+  return true;
 }

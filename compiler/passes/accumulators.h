@@ -5,10 +5,8 @@
 #include "passes/pass.h"
 
 // On a target with TMEM, fragments that an op accumulates into become TMEM buffers; what reads or writes them
-// element by element gets a fragment of its own, filled from TMEM before and stored back after. False:
-// reported.
+// element by element gets a fragment of its own, filled from TMEM before and stored back after. Moves between
+// TMEM and anything but a fragment of the same type go through such a fragment. False: reported.
 bool place_accumulators(PassCx *cx, TirKernel *kernel);
-// Moves between TMEM and anything but a fragment of the same type go through such a fragment.
-void split_tmem_moves(PassCx *cx, TirKernel *kernel);
 
 #endif

@@ -71,10 +71,7 @@ static bool add_guards(PassCx *cx, TirKernel *kernel) {
 }
 
 static bool lower(PassCx *cx, TirKernel *kernel, bool tma) {
-  bool ok = place_accumulators(cx, kernel);
-  if (!ok) return false;
-  split_tmem_moves(cx, kernel);
-  if (!choose_paths(cx, kernel, tma)) return false;
+  if (!place_accumulators(cx, kernel) || !choose_paths(cx, kernel, tma)) return false;
   add_waits(cx, kernel);
   return true;
 }
