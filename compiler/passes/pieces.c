@@ -391,7 +391,7 @@ static void sink_loads(const Cutter *c) {
     TirOp *op = c->all.data[i];
     TirValue *src, *dst;
     if (!tile_move(op, &src, &dst) || src->type.space != SPACE_GLOBAL || !is_fragment(dst)) continue;
-    if (is_written(c, tir_root(src))) continue;
+    if (!replicates(dst->layout) || is_written(c, tir_root(src))) continue;
     TirOp *use = next_use(c, op, dst);
     if (!use || use->kind == OP_for) continue;
     tir_remove(op);

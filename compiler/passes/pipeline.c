@@ -3,7 +3,7 @@
 // kernels (variants): they are reached by the same pass, later in the same round.
 #include "passes/pipeline.h"
 
-#include <assert.h>
+#include <setjmp.h>
 #include <string.h>
 
 #include "tir/text.h"
@@ -116,7 +116,13 @@ static bool run_all(PassCx *cx, const PipelineOptions *options) {
 bool run_pipeline(TirModule *module, const Target *target, const PipelineOptions *options, Diags *ds) {
   if (!check_disabled(options, ds)) return false;
   Arena *scratch = arena_new();
-  if (!scratch) return false;
+  jmp_buf out_of_memory;
+  if (!scratch || setjmp(out_of_memory)) {
+    if (scratch) arena_free(scratch);
+    diag_error(ds, DIAG_compile_time_limit, (Span){0, 0}, "the passes need more memory than there is");
+    return false;
+  }
+  arena_on_out_of_memory(scratch, &out_of_memory);
   PassCx cx = {module, target, scratch, ds};
   bool ok = tir_verify(module, ds) && (options->only ? run_only(&cx, options) : run_all(&cx, options));
   arena_free(scratch);
