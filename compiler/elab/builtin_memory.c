@@ -1,0 +1,208 @@
+// Declarations: tensors and sizes, buffers, variables, barriers.
+#include "elab/internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool given(const Value *value) {
+  return value->kind != VALUE_ABSENT;
+}
+
+// ---- tensors and sizes
+
+static Value tensor_value(Elab *e, const Call *call, bool is_output) {
+  TensorSpec *spec = ARENA_NEW(e->arena, TensorSpec);
+  const Value *items;
+  int count;
+  spec->dtype = DTYPE_f32;
+  spec->is_output = is_output;
+  if (given(&call->args[1]) &&
+      !need_dtype(e, &call->args[1], call->spans[1], "the element type of a tensor", &spec->dtype))
+    return value_poison();
+  if (!need_items(e, &call->args[0], &items, &count)) return value_poison();
+  if (count < 1 || count > TYPE_MAX_RANK) {
+    diag_error(e->ds, DIAG_value_kind, call->spans[0], "a tensor has 1 to %d dimensions, not %d",
+               TYPE_MAX_RANK, count);
+    return value_poison();
+  }
+  spec->dims = ARENA_ARRAY(e->arena, Value, count);
+  spec->rank = count;
+  memcpy(spec->dims, items, (size_t)count * sizeof *items);
+  return (Value){.kind = VALUE_TENSOR, .tensor = spec};
+}
+
+static Value run_tensor(Elab *e, const Call *call) {
+  return tensor_value(e, call, false);
+}
+
+static Value run_empty(Elab *e, const Call *call) {
+  Value out = tensor_value(e, call, true);
+  if (out.kind != VALUE_TENSOR || e->naming) return out;
+  diag_error(e->ds, DIAG_kernel_form, call->span, "an output needs a name: C = empty(…)");
+  return value_poison();
+}
+
+static bool is_name(const char *text, size_t len) {
+  for (size_t i = 0; i < len; i++) {
+    char c = text[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!letter && !(i > 0 && c >= '0' && c <= '9')) return false;
+  }
+  return len > 0;
+}
+
+// const("M, N, K"): a size a name; one name gives one size, several a tuple.
+static Value run_sizes(Elab *e, const Call *call) {
+  Str text;
+  if (!need_string(e, &call->args[0], call->spans[0], "the names of sizes", &text)) return value_poison();
+  if (e->region->kind != REGION_HOST) {
+    diag_error(e->ds, DIAG_kernel_form, call->span, "sizes are declared before `with Kernel(…)`");
+    return value_poison();
+  }
+  Value out = value_sequence(e->arena, VALUE_TUPLE, e->region, NULL, 0);
+  const char *at = text.data, *end = text.data + text.len;
+  while (at < end) {
+    while (at < end && (*at == ' ' || *at == ',')) at++;
+    const char *start = at;
+    while (at < end && *at != ' ' && *at != ',') at++;
+    if (at == start) break;
+    if (!is_name(start, (size_t)(at - start))) {
+      diag_error(e->ds, DIAG_value_kind, call->spans[0], "'%.*s' is no name for a size", (int)(at - start),
+                 start);
+      return value_poison();
+    }
+    vec_push(e->arena, &out.sequence->items, launch_size(e, intern_n(e->names, start, (size_t)(at - start))));
+  }
+  if (out.sequence->items.len == 0) diag_error(e->ds, DIAG_value_kind, call->spans[0], "no names of sizes");
+  return out.sequence->items.len == 1 ? out.sequence->items.data[0] : out;
+}
+
+// ---- buffers
+
+static bool read_shape(Elab *e, const Call *call, int *rank, int64_t *shape) {
+  const Value *items;
+  int count;
+  int64_t elements = 1;
+  if (!need_items(e, &call->args[0], &items, &count)) return false;
+  if (count < 1 || count > TYPE_MAX_RANK) {
+    diag_error(e->ds, DIAG_value_kind, call->spans[0], "a buffer has 1 to %d dimensions, not %d",
+               TYPE_MAX_RANK, count);
+    return false;
+  }
+  for (int d = 0; d < count; d++) {
+    if (!need_int(e, &items[d], call->spans[0], "the shape of a buffer", &shape[d])) return false;
+    bool fits = shape[d] >= 1 && shape[d] <= INT32_MAX && elements <= INT32_MAX / shape[d];
+    if (!fits) {
+      diag_error(e->ds, DIAG_value_kind, call->spans[0],
+                 "dimension %d is %" PRId64
+                 "; extents are at least 1 and a buffer has fewer than 2^31 elements",
+                 d, shape[d]);
+      return false;
+    }
+    elements *= shape[d];
+  }
+  *rank = count;
+  return true;
+}
+
+static bool allocation_placed(Elab *e, const Call *call) {
+  if (!elab_placed(e, call->span, call->builtin->name, true)) return false;
+  if (e->region->kind == REGION_KERNEL) return true;
+  diag_error(e->ds, DIAG_placement, call->span,
+             "'%s' in a loop or branch that runs on the device: buffers live as long as the kernel",
+             call->builtin->name);
+  diag_note(e->ds, e->region->span, "it is here; allocate before it");
+  return false;
+}
+
+static Value allocate(Elab *e, const Call *call, Space space) {
+  int rank;
+  int64_t shape[TYPE_MAX_RANK];
+  DType dtype;
+  Name name = e->naming ? e->naming : intern(e->names, call->builtin->name + strlen("alloc_"));
+  if (!allocation_placed(e, call) || !read_shape(e, call, &rank, shape) ||
+      !need_dtype(e, &call->args[1], call->spans[1], "the element type of a buffer", &dtype))
+    return value_poison();
+  e->b.span = call->span;
+  TirValue *buffer = tir_alloc(&e->b, name, type_buffer(dtype, space, rank, shape));
+  if (!buffer->name) buffer->name = name;
+  return value_of_buffer(buffer);
+}
+
+static Value run_alloc_shared(Elab *e, const Call *call) {
+  return allocate(e, call, SPACE_SHARED);
+}
+static Value run_alloc_fragment(Elab *e, const Call *call) {
+  return allocate(e, call, SPACE_FRAGMENT);
+}
+static Value run_alloc_tmem(Elab *e, const Call *call) {
+  return allocate(e, call, SPACE_TMEM);
+}
+
+// alloc_var(dtype, init=0): a mutable scalar of each thread. A second string is TileLang's scope.
+static Value run_alloc_var(Elab *e, const Call *call) {
+  DType dtype;
+  const Value *init = given(&call->args[2]) ? &call->args[2] : &call->args[1];
+  Span span = given(&call->args[2]) ? call->spans[2] : call->spans[1];
+  Name name = e->naming ? e->naming : intern(e->names, "var");
+  if (!elab_placed(e, call->span, "alloc_var", false) ||
+      !need_dtype(e, &call->args[0], call->spans[0], "the type of a variable", &dtype))
+    return value_poison();
+  const Value zero = value_int(0);
+  if (!given(init) || init->kind == VALUE_STRING) init = &zero;
+  TirValue *initial = staged_as(e, init, dtype, span);
+  if (!initial) return value_poison();
+  e->b.span = call->span;
+  TirValue *cell = tir_cell(&e->b, name, dtype, initial);
+  if (!cell->name) cell->name = name;
+  return (Value){.kind = VALUE_CELL, .staged = cell};
+}
+
+// ---- barriers
+
+enum { MAX_ARRIVALS = (1 << 20) - 1, MAX_BARRIERS = 1024 };
+
+static bool read_counts(Elab *e, const Call *call, const Value *items, int count, int64_t *out) {
+  bool ok = true;
+  for (int i = 0; i < count; i++) {
+    if (!need_int(e, &items[i], call->spans[0], "an arrival count", &out[i])) return false;
+    if (out[i] >= 1 && out[i] <= MAX_ARRIVALS) continue;
+    diag_error(e->ds, DIAG_arrival_count, call->spans[0],
+               "an arrival count of %" PRId64 "; legal are 1 to %d", out[i], MAX_ARRIVALS);
+    ok = false;
+  }
+  return ok;
+}
+
+static Value run_alloc_barrier(Elab *e, const Call *call) {
+  const Value *items;
+  int count;
+  Name name = e->naming ? e->naming : intern(e->names, "barrier");
+  if (!allocation_placed(e, call) || !need_items(e, &call->args[0], &items, &count)) return value_poison();
+  if (count < 1 || count > MAX_BARRIERS) {
+    diag_error(e->ds, DIAG_arrival_count, call->spans[0], "%d barriers; legal are 1 to %d", count,
+               MAX_BARRIERS);
+    return value_poison();
+  }
+  int64_t *counts = ARENA_ARRAY(e->arena, int64_t, count);
+  if (!read_counts(e, call, items, count, counts)) return value_poison();
+  e->b.span = call->span;
+  TirValue *barrier = tir_alloc_barrier(&e->b, name, count, counts);
+  if (!barrier->name) barrier->name = name;
+  return value_of_buffer(barrier);
+}
+
+const Builtin builtins_memory[] = {
+    {"Tensor", "shape dtype?", run_tensor},
+    {"Buffer", "shape dtype?", run_tensor},
+    {"empty", "shape dtype?", run_empty},
+    {"const", "names", run_sizes},
+    {"dynamic", "names dtype~", run_sizes},
+    {"symbolic", "names dtype~", run_sizes},
+    {"alloc_shared", "shape dtype scope~", run_alloc_shared},
+    {"alloc_fragment", "shape dtype scope~", run_alloc_fragment},
+    {"alloc_tmem", "shape dtype", run_alloc_tmem},
+    {"alloc_var", "dtype value? init? scope~", run_alloc_var},
+    {"alloc_barrier", "arrive_count", run_alloc_barrier},
+    {NULL, NULL, NULL},
+};

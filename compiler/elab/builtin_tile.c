@@ -1,0 +1,299 @@
+// Tile operations and synchronisation. Shapes and spaces are judged by the op tables (ops/), element types
+// and extents that a unit can do by the target (select); here operands become buffers and views.
+#include "elab/internal.h"
+
+#include <string.h>
+
+static bool given(const Value *value) {
+  return value->kind != VALUE_ABSENT && value->kind != VALUE_NONE;
+}
+
+static void set_by(Elab *e, TirValue *buffer) {
+  TirValue *root = tir_root(buffer);
+  map_put(e->initialized, root, root);
+}
+
+// Checks the operands as ops/ wants them; `spans` and `args` have one entry an operand of the op.
+static bool check(Elab *e, OpKind kind, int nargs, TirValue *const *args, const Span *spans,
+                  const int64_t *attrs, Span span) {
+  OpCall call = {.kind = kind, .nargs = nargs, .attrs = attrs, .span = span, .ds = e->ds};
+  for (int i = 0; i < nargs; i++) {
+    call.spans[i] = spans[i].end ? spans[i] : span;
+    if (!args[i]) continue;
+    call.types[i] = &args[i]->type;
+    if (args[i]->type.kind == TYPE_BUFFER) call.names[i] = tile_name(args[i]);
+  }
+  return op_check(&call);
+}
+
+// An op with its attributes: checked, then built.
+static bool emit(Elab *e, OpKind kind, int nargs, TirValue *const *args, const Span *spans,
+                 const int64_t *attrs, Span span) {
+  if (!check(e, kind, nargs, args, spans, attrs, span)) return false;
+  TirOp *op = staged_effect(e, kind, nargs, args, span);
+  memcpy(op->attrs, attrs, OP_MAX_ATTRS * sizeof *attrs);
+  return true;
+}
+
+static void initial_attrs(OpKind kind, int64_t *out) {
+  for (int i = 0; i < OP_MAX_ATTRS; i++)
+    out[i] = op_def(kind)->attrs[i].name ? op_def(kind)->attrs[i].initial : 0;
+}
+
+// ---- copy, fill, clear
+
+static Value run_copy(Elab *e, const Call *call) {
+  TirValue *args[3] = {0};
+  int64_t attrs[OP_MAX_ATTRS];
+  const Span spans[3] = {call->spans[0], call->spans[1], {0, 0}};
+  if (!elab_placed(e, call->span, "copy", true)) return value_poison();
+  if (!tile_copy_operands(e, &call->args[0], call->spans[0], &call->args[1], call->spans[1], &args[0],
+                          &args[1]))
+    return value_poison();
+  initial_attrs(OP_copy, attrs);
+  if (emit(e, OP_copy, 3, args, spans, attrs, call->span)) set_by(e, args[1]);
+  return value_none();
+}
+
+static Value fill_with(Elab *e, const Call *call, const Value *value, Span value_span) {
+  TirValue *args[2];
+  int64_t attrs[OP_MAX_ATTRS];
+  const Span spans[2] = {call->spans[0], value_span};
+  if (!elab_placed(e, call->span, call->builtin->name, true)) return value_poison();
+  args[0] = tile_operand(e, &call->args[0], call->spans[0], "what is filled");
+  args[1] = args[0] ? staged_as(e, value, args[0]->type.dtype, value_span) : NULL;
+  if (!args[1]) return value_poison();
+  initial_attrs(OP_fill, attrs);
+  if (emit(e, OP_fill, 2, args, spans, attrs, call->span)) set_by(e, args[0]);
+  return value_none();
+}
+
+static Value run_fill(Elab *e, const Call *call) {
+  return fill_with(e, call, &call->args[1], call->spans[1]);
+}
+
+static Value run_clear(Elab *e, const Call *call) {
+  const Value zero = value_int(0);
+  return fill_with(e, call, &zero, call->span);
+}
+
+// ---- gemm
+
+enum {
+  ARG_a,
+  ARG_b,
+  ARG_c,
+  ARG_trans_a,
+  ARG_trans_b,
+  ARG_policy,
+  ARG_clear,
+  ARG_k_pack,
+  ARG_wg_wait,
+  ARG_mbar
+};
+enum { OPERAND_a, OPERAND_b, OPERAND_c, OPERAND_barrier, OPERAND_clear, OPERAND_count };
+
+static bool read_flag(Elab *e, const Call *call, int arg, const char *what, int64_t *out) {
+  bool flag = false;
+  if (given(&call->args[arg]) && !need_bool(e, &call->args[arg], call->spans[arg], what, &flag)) return false;
+  *out = flag;
+  return true;
+}
+
+// NULL in *out: not cleared.
+static bool read_clear(Elab *e, const Call *call, TirValue **out) {
+  int64_t number;
+  *out = NULL;
+  if (!given(&call->args[ARG_clear])) return true;
+  TirValue *clear = staged_condition(e, &call->args[ARG_clear], call->spans[ARG_clear]);
+  if (!clear) return false;
+  bool never = tir_const_int(clear, &number) && number == 0;
+  *out = never ? NULL : clear;
+  return true;
+}
+
+// The first gemm into an accumulator that nothing has set reads whatever was there.
+static void warn_not_cleared(Elab *e, const Call *call, TirValue *c, const TirValue *clear) {
+  int64_t first;
+  TirValue *root = tir_root(c);
+  bool clears = clear && (!staged_first_value(clear, &first) || first != 0);
+  if (!clears && !map_has(e->initialized, root)) {
+    diag_warning(e->ds, DIAG_accumulator_not_cleared, call->span,
+                 "this gemm adds to '%s', which nothing has set before", tile_name(root));
+    diag_note(e->ds, root->op->span, "'%s' is allocated here", tile_name(root));
+    diag_hint(e->ds,
+              clear ? "clear_accum is false in the first round"
+                    : "clear(%s) before the loop, or clear_accum=",
+              tile_name(root));
+  }
+  map_put(e->initialized, root, root);
+}
+
+static bool read_operands(Elab *e, const Call *call, TirValue **args) {
+  static const char *const what[] = {"operand A of gemm", "operand B of gemm", "the accumulator of gemm"};
+  bool ok = true;
+  for (int i = 0; i < 3; i++) {
+    args[i] = tile_operand(e, &call->args[i], call->spans[i], what[i]);
+    if (!args[i]) ok = false;
+  }
+  if (!given(&call->args[ARG_mbar])) return ok;
+  args[OPERAND_barrier] = tile_barrier(e, &call->args[ARG_mbar], call->spans[ARG_mbar], "mbar");
+  return args[OPERAND_barrier] && ok;
+}
+
+static Value gemm(Elab *e, const Call *call, bool is_explicit) {
+  TirValue *args[OPERAND_count] = {0};
+  int64_t attrs[OP_MAX_ATTRS];
+  initial_attrs(OP_gemm, attrs);
+  attrs[GEMM_explicit] = is_explicit;
+  if (!elab_placed(e, call->span, call->builtin->name, true)) return value_poison();
+  bool ok = read_operands(e, call, args);
+  ok = read_flag(e, call, ARG_trans_a, "transpose_A", &attrs[GEMM_trans_a]) && ok;
+  ok = read_flag(e, call, ARG_trans_b, "transpose_B", &attrs[GEMM_trans_b]) && ok;
+  ok = read_clear(e, call, &args[OPERAND_clear]) && ok;
+  if (is_explicit && !given(&call->args[ARG_mbar])) {
+    diag_error(e->ds, DIAG_call_arguments, call->span,
+               "tcgen05_gemm needs mbar=: the barrier that it arrives on when it is done");
+    diag_hint(e->ds,
+              "done = alloc_barrier(1), then mbar=done and mbarrier_wait_parity(done, …); or use gemm");
+    ok = false;
+  }
+  if (!ok) return value_poison();
+  const Span spans[OPERAND_count] = {call->spans[0], call->spans[1], call->spans[2], call->spans[ARG_mbar],
+                                     call->spans[ARG_clear]};
+  if (emit(e, OP_gemm, OPERAND_count, args, spans, attrs, call->span))
+    warn_not_cleared(e, call, args[OPERAND_c], args[OPERAND_clear]);
+  return value_none();
+}
+
+static Value run_gemm(Elab *e, const Call *call) {
+  return gemm(e, call, false);
+}
+static Value run_tcgen05_gemm(Elab *e, const Call *call) {
+  return gemm(e, call, true);
+}
+
+static Value run_use_swizzle(Elab *e, const Call *call) {
+  diag_remark(e->ds, call->span, "use_swizzle has no effect yet: blocks run in the order of the grid");
+  return value_none();
+}
+
+const Builtin builtins_tile[] = {
+    {"copy", "src dst coalesced_width~ disable_tma! eviction_policy~ loop_layout! prefer_instruction!",
+     run_copy},
+    {"fill", "buffer value", run_fill},
+    {"clear", "buffer", run_clear},
+    {"gemm",
+     "A B C transpose_A|trans_A? transpose_B|trans_B? policy~ clear_accum? k_pack~ wg_wait~ mbar? use_2cta!",
+     run_gemm},
+    {"tcgen05_gemm",
+     "A B C transpose_A|trans_A? transpose_B|trans_B? policy~ clear_accum? k_pack~ wg_wait~ mbar? use_2cta!",
+     run_tcgen05_gemm},
+    {"use_swizzle", "panel_size~ order~ enable~", run_use_swizzle},
+    {NULL, NULL, NULL},
+};
+
+// ---- synchronisation
+
+static Value effect(Elab *e, const Call *call, OpKind kind, bool together) {
+  if (!elab_placed(e, call->span, call->builtin->name, together)) return value_poison();
+  staged_effect(e, kind, 0, NULL, call->span);
+  return value_none();
+}
+
+static Value run_sync_threads(Elab *e, const Call *call) {
+  return effect(e, call, OP_sync_threads, true);
+}
+static Value run_fence_proxy_async(Elab *e, const Call *call) {
+  return effect(e, call, OP_fence_proxy_async, false);
+}
+static Value run_fence_before(Elab *e, const Call *call) {
+  return effect(e, call, OP_tcgen05_fence_before, false);
+}
+static Value run_fence_after(Elab *e, const Call *call) {
+  return effect(e, call, OP_tcgen05_fence_after, false);
+}
+
+static bool in_parallel(Elab *e, const Call *call) {
+  for (const Region *region = e->region; region; region = region->parent) {
+    if (region->kind != REGION_PARALLEL) continue;
+    diag_error(e->ds, DIAG_placement, call->span, "'%s' cannot stand in Parallel", call->builtin->name);
+    diag_note(e->ds, region->span, "Parallel is here");
+    return true;
+  }
+  return false;
+}
+
+static Value run_wait_parity(Elab *e, const Call *call) {
+  TirValue *args[2];
+  if (!elab_placed(e, call->span, "mbarrier_wait_parity", false) || in_parallel(e, call))
+    return value_poison();
+  args[0] = tile_barrier(e, &call->args[0], call->spans[0], "the barrier");
+  args[1] = staged_index(e, &call->args[1], call->spans[1], "a parity");
+  int64_t parity;
+  if (!args[0] || !args[1]) return value_poison();
+  if (tir_const_int(args[1], &parity) && parity != 0 && parity != 1) {
+    diag_error(e->ds, DIAG_value_kind, call->spans[1], "the parity is %lld; legal are 0 and 1",
+               (long long)parity);
+    return value_poison();
+  }
+  staged_effect(e, OP_mbarrier_wait_parity, 2, args, call->span);
+  return value_none();
+}
+
+static Value run_arrive(Elab *e, const Call *call) {
+  if (!elab_placed(e, call->span, "mbarrier_arrive", false) || in_parallel(e, call)) return value_poison();
+  TirValue *barrier = tile_barrier(e, &call->args[0], call->spans[0], "the barrier");
+  if (barrier) staged_effect(e, OP_mbar_arrive, 1, &barrier, call->span);
+  return value_none();
+}
+
+static bool read_dim(Elab *e, const Call *call, int64_t *out) {
+  *out = 0;
+  if (!given(&call->args[0])) return true;
+  if (!need_int(e, &call->args[0], call->spans[0], "the dimension", out)) return false;
+  if (*out >= 0 && *out <= 2) return true;
+  diag_error(e->ds, DIAG_value_kind, call->spans[0], "dimension %lld; legal are 0, 1 and 2", (long long)*out);
+  return false;
+}
+
+// Threads are numbered along x alone.
+static Value run_get_thread_binding(Elab *e, const Call *call) {
+  int64_t dim;
+  if (!elab_placed(e, call->span, "get_thread_binding", false) || !read_dim(e, call, &dim))
+    return value_poison();
+  if (dim != 0) return value_int(0);
+  TirBuilder b = tir_builder_at_end(e->module, e->kernel->body, call->span);
+  if (e->kernel->body->first) b.before = e->kernel->body->first;
+  if (!e->thread_idx) e->thread_idx = tir_thread_idx(&b);
+  return value_staged(e->thread_idx);
+}
+
+static Value run_get_block_binding(Elab *e, const Call *call) {
+  int64_t dim;
+  if (!elab_placed(e, call->span, "get_block_binding", false) || !read_dim(e, call, &dim))
+    return value_poison();
+  if (!e->block_idx[dim]) return value_int(0);
+  return value_staged(e->block_idx[dim]);
+}
+
+static Value run_get_thread_extent(Elab *e, const Call *call) {
+  int64_t dim;
+  if (!elab_placed(e, call->span, "get_thread_extent", false) || !read_dim(e, call, &dim))
+    return value_poison();
+  return value_int(dim == 0 ? e->threads : 1);
+}
+
+const Builtin builtins_sync[] = {
+    {"sync_threads", "barrier_id! arrive_count!", run_sync_threads},
+    {"fence_proxy_async", "space~", run_fence_proxy_async},
+    {"tcgen05_before_thread_sync", "", run_fence_before},
+    {"tcgen05_after_thread_sync", "", run_fence_after},
+    {"mbarrier_wait_parity", "mbarrier parity", run_wait_parity},
+    {"mbarrier_arrive", "mbarrier cta_id!", run_arrive},
+    {"get_thread_binding", "dim?", run_get_thread_binding},
+    {"get_thread_bindings", "", NULL},
+    {"get_block_binding", "dim?", run_get_block_binding},
+    {"get_thread_extent", "dim?", run_get_thread_extent},
+    {NULL, NULL, NULL},
+};

@@ -1,0 +1,602 @@
+// Statements. A condition or loop bound known now is Python's; a staged one becomes a tile IR `if` or loop
+// whose body is elaborated once, inside a region.
+#include "elab/internal.h"
+
+#include <inttypes.h>
+
+#include "syntax/syntax.h"
+
+// ---- assignment
+
+static const char *region_name(const Region *region) {
+  switch (region->kind) {
+  case REGION_LOOP:
+    return "loop";
+  case REGION_BRANCH:
+    return "branch";
+  case REGION_PARALLEL:
+    return "Parallel loop";
+  case REGION_HOST:
+  case REGION_KERNEL:
+    break;
+  }
+  return "kernel body";
+}
+
+// The innermost loop or branch between the binding and here.
+static const Region *outermost_inside(const Region *inner, const Region *binding) {
+  while (inner->parent && inner->parent != binding && inner->parent->kind != REGION_KERNEL)
+    inner = inner->parent;
+  return inner;
+}
+
+static void report_staged_assignment(Elab *e, Name name, const Binding *binding, Span span) {
+  const Region *region = outermost_inside(e->region, binding->region);
+  diag_error(e->ds, DIAG_staged_assignment, span,
+             "'%s' is a value, bound outside this %s: assigning it here has no meaning on the device", name,
+             region_name(region));
+  diag_note(e->ds, binding->span, "'%s' is bound here", name);
+  diag_note(e->ds, region->span, "the %s is here", region_name(region));
+  diag_hint(e->ds, "make it a variable before the %s: %s = alloc_var(dtype, init=…)", region_name(region),
+            name);
+}
+
+static void set_cell(Elab *e, TirValue *cell, const Value *value, Span span) {
+  TirValue *scalar = staged_as(e, value, cell->type.dtype, span);
+  if (!scalar) return;
+  e->b.span = span;
+  tir_set(&e->b, cell, scalar);
+}
+
+static bool is_deeper(Elab *e, const Binding *binding) {
+  return binding->region && binding->region != e->region && region_encloses(binding->region, e->region) &&
+         e->region->kind != REGION_KERNEL;
+}
+
+static void name_value(const Value *value, Name name) {
+  bool named = value->kind == VALUE_STAGED || value->kind == VALUE_CELL || value->kind == VALUE_BUFFER;
+  if (named && !value->staged->name && value->staged->op->kind != OP_const) value->staged->name = name;
+}
+
+static void assign_name(Elab *e, Name name, const Value *value, Span span) {
+  Binding *binding = scope_own(e->scope, name);
+  bool visible =
+      binding && !binding->lazy && (!binding->region || region_encloses(binding->region, e->region));
+  if (visible && binding->value.kind == VALUE_CELL && value->kind != VALUE_CELL) {
+    if (!value_is_poison(value)) set_cell(e, binding->value.staged, value, span);
+    return;
+  }
+  if (visible && is_deeper(e, binding) && !value_is_poison(&binding->value)) {
+    report_staged_assignment(e, name, binding, span);
+    return;
+  }
+  Value bound = *value;
+  if (value->kind == VALUE_TENSOR && value->tensor->is_output)
+    bound = launch_declare_tensor(e, name, value->tensor, span);
+  name_value(&bound, name);
+  scope_bind(e->scope, name, bound, e->region, span);
+}
+
+static void assign_items(Elab *e, const Expr *target, const Value *value) {
+  const Value *items = NULL;
+  int count = 0;
+  bool ok = eval_iterable(e, value, target->span, &items, &count);
+  if (ok && count != target->elements.count) {
+    diag_error(e->ds, DIAG_value_kind, target->span, "%d names for %d values", target->elements.count, count);
+    ok = false;
+  }
+  const Value poison = value_poison();
+  for (int i = 0; i < target->elements.count; i++) {
+    const Expr *element = target->elements.items[i];
+    if (element->kind == EXPR_STARRED)
+      elab_not_supported(e, element->span, "'*' in a target");
+    else
+      assign_target(e, element, ok ? &items[i] : &poison);
+  }
+}
+
+static bool may_change(Elab *e, const Region *made_in, Span span, const char *what) {
+  if (made_in == e->region) return true;
+  diag_error(e->ds, DIAG_staged_assignment, span,
+             "this %s was made outside this %s: changing it here has no meaning on the device", what,
+             region_name(e->region));
+  return false;
+}
+
+static void set_item(Elab *e, const Value *base, const Expr *target, const Value *value) {
+  const Expr *first = target->subscript.indices.items[0];
+  Value index = first->kind == EXPR_SLICE ? value_poison() : eval(e, first);
+  if (first->kind == EXPR_SLICE) elab_not_supported(e, target->span, "assigning to a slice of a list");
+  if (value_is_poison(&index)) return;
+  if (base->kind == VALUE_DICT) {
+    if (!may_change(e, base->dict->region, target->span, "dict")) return;
+    vec_push(e->arena, &base->dict->keys, index);
+    vec_push(e->arena, &base->dict->values, *value);
+    return;
+  }
+  if (base->kind != VALUE_LIST) {
+    diag_error(e->ds, DIAG_value_kind, target->span, "items of %s cannot be assigned",
+               value_describe(e->arena, base));
+    return;
+  }
+  Value old = eval_item(e, base, &index, target->span, first->span);
+  if (value_is_poison(&old)) return;
+  if (old.kind == VALUE_CELL && value->kind != VALUE_CELL) {
+    set_cell(e, old.staged, value, target->span);
+    return;
+  }
+  int64_t at;
+  if (!may_change(e, base->sequence->region, target->span, "list")) return;
+  if (!need_int(e, &index, first->span, "the index of a list", &at)) return;
+  base->sequence->items.data[at < 0 ? at + base->sequence->items.len : at] = *value;
+}
+
+// What a subscript target names: a variable x[0], an element of a buffer, or an item of a list or dict.
+typedef struct {
+  enum { PLACE_NONE, PLACE_CELL, PLACE_ELEMENT, PLACE_ITEM } kind;
+  Value base;  // PLACE_CELL PLACE_ITEM
+  Value tile;  // PLACE_ELEMENT
+} SubscriptPlace;
+
+static SubscriptPlace find_place(Elab *e, const Expr *target) {
+  SubscriptPlace place = {.base = eval_raw(e, target->subscript.base)};
+  if (value_is_poison(&place.base)) return place;
+  if (place.base.kind == VALUE_CELL) {
+    place.kind = PLACE_CELL;
+  } else if (place.base.kind == VALUE_BUFFER || place.base.kind == VALUE_TILE) {
+    place.tile = tile_subscript(e, &place.base, target);
+    if (value_is_poison(&place.tile)) return place;
+    if (place.tile.tile->points_only) {
+      place.kind = PLACE_ELEMENT;
+    } else {
+      diag_error(e->ds, DIAG_value_kind, target->span, "only single elements can be assigned, not %s",
+                 value_describe(e->arena, &place.tile));
+      diag_hint(e->ds, "use copy(source, %s) or fill(%s, value)", elab_text(e, target->span),
+                elab_text(e, target->span));
+    }
+  } else {
+    place.kind = PLACE_ITEM;
+  }
+  return place;
+}
+
+static void assign_place(Elab *e, const SubscriptPlace *place, const Expr *target, const Value *value) {
+  if (value_is_poison(value)) return;
+  switch (place->kind) {
+  case PLACE_NONE:
+    return;
+  case PLACE_CELL:
+    set_cell(e, place->base.staged, value, target->span);
+    return;
+  case PLACE_ELEMENT:
+    tile_store(e, place->tile.tile, value, target->span);
+    return;
+  case PLACE_ITEM:
+    set_item(e, &place->base, target, value);
+    return;
+  }
+}
+
+void assign_target(Elab *e, const Expr *target, const Value *value) {
+  if (target->kind == EXPR_NAME) {
+    assign_name(e, target->name, value, target->span);
+  } else if (target->kind == EXPR_TUPLE || target->kind == EXPR_LIST) {
+    assign_items(e, target, value);
+  } else if (target->kind == EXPR_SUBSCRIPT) {
+    SubscriptPlace place = find_place(e, target);
+    assign_place(e, &place, target, value);
+  } else {
+    elab_not_supported(e, target->span, "this target of an assignment");
+  }
+}
+
+static void exec_assign(Elab *e, const Stmt *stmt) {
+  const Expr *first = stmt->assign.targets.items[0];
+  e->naming = first->kind == EXPR_NAME ? first->name : NULL;
+  Value value = eval(e, stmt->assign.value);
+  e->naming = NULL;
+  for (int i = 0; i < stmt->assign.targets.count; i++)
+    assign_target(e, stmt->assign.targets.items[i], &value);
+}
+
+// `x += 1` where x belongs to a function around this one: a variable is set, a value cannot be.
+static bool augments_outer(Elab *e, const Stmt *stmt, const Value *value) {
+  const Expr *target = stmt->aug_assign.target;
+  if (target->kind != EXPR_NAME || scope_own(e->scope, target->name)) return false;
+  const Binding *binding = scope_find(e->scope, target->name);
+  if (binding && binding->value.kind == VALUE_CELL) {
+    set_cell(e, binding->value.staged, value, stmt->span);
+    return true;
+  }
+  diag_error(e->ds, DIAG_staged_assignment, target->span,
+             "'%s' is a value of a function around this one; it cannot be assigned here", target->name);
+  if (binding) diag_note(e->ds, binding->span, "bound here");
+  diag_hint(e->ds, "return the new value, or make it a variable: %s = alloc_var(dtype, init=…)",
+            target->name);
+  return true;
+}
+
+// target op= value, the target's parts evaluated once.
+static void exec_aug_assign(Elab *e, const Stmt *stmt) {
+  const Expr *target = stmt->aug_assign.target;
+  SubscriptPlace place = {.kind = PLACE_NONE};
+  Value old;
+  if (target->kind == EXPR_SUBSCRIPT) {
+    place = find_place(e, target);
+    if (place.kind == PLACE_NONE) return;
+    if (place.kind == PLACE_ITEM) {
+      old = eval(e, target);
+    } else {
+      TirValue *now = staged_scalar(e, place.kind == PLACE_CELL ? &place.base : &place.tile, target->span);
+      old = now ? value_staged(now) : value_poison();
+    }
+  } else {
+    old = eval(e, target);
+  }
+  Value operand = eval(e, stmt->aug_assign.value);
+  if (value_is_poison(&old) || value_is_poison(&operand)) return;
+  Value value = eval_binary(e, stmt->aug_assign.op, &old, &operand, stmt->span);
+  if (target->kind == EXPR_SUBSCRIPT)
+    assign_place(e, &place, target, &value);
+  else if (!augments_outer(e, stmt, &value))
+    assign_target(e, target, &value);
+}
+
+// `A: Tensor[…]` makes parameter A a tensor; `x: float32` makes x a scalar given at launch.
+static void declare_parameter(Elab *e, const Stmt *stmt, const Value *type) {
+  const Expr *target = stmt->ann_assign.target;
+  Binding *binding = target->kind == EXPR_NAME ? scope_own(e->scope, target->name) : NULL;
+  bool declares = type->kind == VALUE_TENSOR || type->kind == VALUE_DTYPE;
+  if (!declares) return;
+  if (!binding || binding->value.kind != VALUE_PARAM) {
+    diag_error(e->ds, DIAG_kernel_form, target->span, "'%s' is not a parameter of the kernel without a value",
+               elab_text(e, target->span));
+    return;
+  }
+  if (type->kind == VALUE_TENSOR) {
+    binding->value = launch_declare_tensor(e, target->name, type->tensor, stmt->span);
+  } else {
+    e->b.span = stmt->span;
+    binding->value = value_staged(tir_param(&e->b, target->name, type->dtype));
+  }
+}
+
+static void exec_ann_assign(Elab *e, const Stmt *stmt) {
+  Value type = eval_annotation(e, stmt->ann_assign.annotation);
+  if (!stmt->ann_assign.value) {
+    if (!value_is_poison(&type)) declare_parameter(e, stmt, &type);
+    return;
+  }
+  const Expr *target = stmt->ann_assign.target;
+  e->naming = target->kind == EXPR_NAME ? target->name : NULL;
+  Value value = eval(e, stmt->ann_assign.value);
+  e->naming = NULL;
+  if (type.kind == VALUE_DTYPE && value_is_scalar(&value) && value.kind != VALUE_CELL) {
+    TirValue *scalar = staged_as(e, &value, type.dtype, stmt->ann_assign.value->span);
+    value = scalar ? value_staged(scalar) : value_poison();
+  }
+  assign_target(e, target, &value);
+}
+
+// ---- if
+
+static bool known_truth(const Value *value, bool *out) {
+  int64_t number;
+  if (value->kind == VALUE_STAGED && tir_const_int(value->staged, &number)) {
+    *out = number != 0;
+    return true;
+  }
+  if (value_is_staged(value)) return false;
+  *out = value_truth(value);
+  return true;
+}
+
+static Flow exec_arms(Elab *e, const Stmt *stmt, int index);
+
+static void exec_in_body(Elab *e, TirBlock *body, RegionKind kind, Span span, bool dependent,
+                         Flow (*run)(Elab *, const Stmt *, int), const Stmt *stmt, int index) {
+  TirBlock *outer = e->b.block;
+  Region *unrolled = e->unrolled_region;
+  e->b.block = body;
+  elab_region_push(e, kind, span, dependent);
+  if (kind != REGION_BRANCH) e->unrolled_region = NULL;
+  run(e, stmt, index);
+  elab_region_pop(e);
+  e->unrolled_region = unrolled;
+  e->b.block = outer;
+}
+
+static Flow exec_arm_body(Elab *e, const Stmt *stmt, int index) {
+  return exec_block(e, &stmt->branch.arms[index].body);
+}
+
+static Flow exec_staged_if(Elab *e, const Stmt *stmt, int index, const Value *condition) {
+  const IfArm *arm = &stmt->branch.arms[index];
+  if (e->region->kind == REGION_HOST) {
+    report_not_compile_time(e, condition, arm->condition->span, "a condition outside `with Kernel(…)`");
+    return FLOW_NEXT;
+  }
+  TirValue *test = staged_condition(e, condition, arm->condition->span);
+  if (!test) return FLOW_NEXT;
+  bool dependent = tir_thread_dependent(test);
+  e->b.span = arm->span;
+  TirOp *branch = tir_if(&e->b, test);
+  exec_in_body(e, branch->bodies[0], REGION_BRANCH, arm->span, dependent, exec_arm_body, stmt, index);
+  exec_in_body(e, branch->bodies[1], REGION_BRANCH, arm->span, dependent, exec_arms, stmt, index + 1);
+  return FLOW_NEXT;
+}
+
+// The arms from `index` on, then `else`.
+static Flow exec_arms(Elab *e, const Stmt *stmt, int index) {
+  for (; index < stmt->branch.narms; index++) {
+    const IfArm *arm = &stmt->branch.arms[index];
+    bool truth;
+    Value condition = eval(e, arm->condition);
+    if (value_is_poison(&condition)) return FLOW_NEXT;
+    if (condition.kind == VALUE_BUFFER || condition.kind == VALUE_TILE || condition.kind == VALUE_PARAM) {
+      diag_error(e->ds, DIAG_value_kind, arm->condition->span, "a condition must be a number, not %s",
+                 value_describe(e->arena, &condition));
+      return FLOW_NEXT;
+    }
+    if (!known_truth(&condition, &truth)) return exec_staged_if(e, stmt, index, &condition);
+    if (truth) return exec_block(e, &arm->body);
+  }
+  return exec_block(e, &stmt->branch.otherwise);
+}
+
+// ---- for
+
+static Flow exec_unrolled(Elab *e, const Stmt *stmt, const Value *items, int count) {
+  Region *outer = e->unrolled_region;
+  Flow flow = FLOW_NEXT;
+  e->unrolled_region = e->region;
+  for (int i = 0; i < count && !e->stopped && flow != FLOW_BREAK && flow != FLOW_RETURN; i++) {
+    if (!elab_step(e, stmt->span)) break;
+    assign_target(e, stmt->loop.target, &items[i]);
+    flow = exec_block(e, &stmt->loop.body);
+  }
+  e->unrolled_region = outer;
+  return flow == FLOW_RETURN ? FLOW_RETURN : FLOW_NEXT;
+}
+
+static bool check_step(Elab *e, TirValue *step, Span span) {
+  int64_t number;
+  if (!tir_const_int(step, &number)) {
+    Value staged = value_staged(step);
+    report_not_compile_time(e, &staged, span, "the step of a loop");
+    return false;
+  }
+  if (number == 0) diag_error(e->ds, DIAG_arithmetic, span, "the step of a loop is 0");
+  return number != 0;
+}
+
+static void bind_variable(Elab *e, const Expr *target, TirValue *variable) {
+  if (target->kind != EXPR_NAME) {
+    diag_error(e->ds, DIAG_value_kind, target->span, "this loop has one variable");
+    return;
+  }
+  variable->name = target->name;
+  scope_bind(e->scope, target->name, value_staged(variable), e->region, target->span);
+}
+
+static void bind_variables(Elab *e, const Expr *target, TirValue *const *variables, int count) {
+  if (count == 1 && target->kind == EXPR_NAME) {
+    bind_variable(e, target, variables[0]);
+    return;
+  }
+  bool tuple = target->kind == EXPR_TUPLE || target->kind == EXPR_LIST;
+  if (!tuple || target->elements.count != count) {
+    diag_error(e->ds, DIAG_value_kind, target->span, "%d loop variable%s for %d extent%s",
+               tuple ? target->elements.count : 1, tuple && target->elements.count != 1 ? "s" : "", count,
+               count == 1 ? "" : "s");
+    e->stopped = e->stopped || diags_at_limit(e->ds);
+    const Value poison = value_poison();
+    for (int i = 0; tuple && i < target->elements.count; i++)
+      assign_target(e, target->elements.items[i], &poison);
+    if (!tuple) assign_target(e, target, &poison);
+    return;
+  }
+  for (int i = 0; i < count; i++) bind_variable(e, target->elements.items[i], variables[i]);
+}
+
+static TirOp *open_loop(Elab *e, const LoopSpec *loop, Span span) {
+  TirValue *lo = staged_index(e, loop->lo, span, "the first value of a loop");
+  TirValue *hi = lo ? staged_index(e, loop->hi, span, "the bound of a loop") : NULL;
+  TirValue *step = hi ? staged_index(e, loop->step, span, "the step of a loop") : NULL;
+  if (!step || !check_step(e, step, span)) return NULL;
+  e->b.span = span;
+  TirOp *op = tir_for(&e->b, loop->kind, lo, hi, step);
+  op->attrs[FOR_stages] = loop->stages;
+  return op;
+}
+
+static bool loop_varies(const TirOp *op) {
+  return tir_thread_dependent(op->args[0]) || tir_thread_dependent(op->args[1]);
+}
+
+static void exec_serial(Elab *e, const Stmt *stmt, const LoopSpec *loop) {
+  TirBlock *outer = e->b.block;
+  Region *unrolled = e->unrolled_region;
+  TirOp *op = open_loop(e, loop, stmt->span);
+  if (!op) return;
+  elab_region_push(e, REGION_LOOP, stmt->span, loop_varies(op));
+  e->b.block = op->bodies[0];
+  e->unrolled_region = NULL;
+  bind_variables(e, stmt->loop.target, op->results, 1);
+  exec_block(e, &stmt->loop.body);
+  e->unrolled_region = unrolled;
+  e->b.block = outer;
+  elab_region_pop(e);
+}
+
+// grid(a, b, …): serial loops, the last innermost.
+static void exec_grid(Elab *e, const Stmt *stmt, const LoopSpec *loop) {
+  TirBlock *outer = e->b.block;
+  Region *unrolled = e->unrolled_region;
+  TirValue *variables[TYPE_MAX_RANK];
+  Value zero = value_int(0), one = value_int(1);
+  int opened = 0;
+  for (int i = 0; i < loop->nextents; i++) {
+    LoopSpec level = {.kind = LOOP_SERIAL, .lo = &zero, .hi = &loop->extents[i], .step = &one};
+    TirOp *op = open_loop(e, &level, stmt->span);
+    if (!op) break;
+    elab_region_push(e, REGION_LOOP, stmt->span, loop_varies(op));
+    e->b.block = op->bodies[0];
+    variables[opened++] = op->results[0];
+  }
+  e->unrolled_region = NULL;
+  if (opened == loop->nextents) {
+    bind_variables(e, stmt->loop.target, variables, opened);
+    exec_block(e, &stmt->loop.body);
+  }
+  while (opened-- > 0) elab_region_pop(e);
+  e->unrolled_region = unrolled;
+  e->b.block = outer;
+}
+
+static void exec_parallel(Elab *e, const Stmt *stmt, const LoopSpec *loop) {
+  TirBlock *outer = e->b.block;
+  Region *unrolled = e->unrolled_region;
+  TirValue *extents[TYPE_MAX_RANK];
+  if (!elab_placed(e, stmt->span, "Parallel", true)) return;
+  for (int i = 0; i < loop->nextents; i++) {
+    extents[i] = staged_index(e, &loop->extents[i], stmt->span, "an extent of Parallel");
+    if (!extents[i]) return;
+  }
+  e->b.span = stmt->span;
+  TirOp *op = tir_parallel(&e->b, loop->nextents, extents);
+  elab_region_push(e, REGION_PARALLEL, stmt->span, true);
+  e->b.block = op->bodies[0];
+  e->unrolled_region = NULL;
+  bind_variables(e, stmt->loop.target, op->results, loop->nextents);
+  exec_block(e, &stmt->loop.body);
+  e->unrolled_region = unrolled;
+  e->b.block = outer;
+  elab_region_pop(e);
+}
+
+static bool runs_now(Elab *e, const LoopSpec *range) {
+  bool known = range->lo->kind == VALUE_INT && range->hi->kind == VALUE_INT && range->step->kind == VALUE_INT;
+  return e->region->kind == REGION_HOST || (e->python_range && known);
+}
+
+static Flow exec_for(Elab *e, const Stmt *stmt) {
+  const Value *items;
+  int count;
+  if (stmt->loop.otherwise.count > 0) elab_not_supported(e, stmt->span, "'else' of a loop");
+  Value iterable = eval_raw(e, stmt->loop.iterable);
+  if (value_is_poison(&iterable)) return FLOW_NEXT;
+  bool staged = iterable.kind == VALUE_LOOP || (iterable.kind == VALUE_RANGE && !runs_now(e, iterable.loop));
+  if (!staged) {
+    if (!eval_iterable(e, &iterable, stmt->loop.iterable->span, &items, &count)) return FLOW_NEXT;
+    return exec_unrolled(e, stmt, items, count);
+  }
+  if (!elab_placed(e, stmt->span, "a loop that runs on the device", false)) return FLOW_NEXT;
+  if (iterable.loop->parallel)
+    exec_parallel(e, stmt, iterable.loop);
+  else if (iterable.loop->grid)
+    exec_grid(e, stmt, iterable.loop);
+  else
+    exec_serial(e, stmt, iterable.loop);
+  return FLOW_NEXT;
+}
+
+// ---- the others
+
+static Flow exec_return(Elab *e, const Stmt *stmt) {
+  if (e->region != e->function_region) {
+    elab_not_supported(e, stmt->span, "return from inside a loop or branch that runs on the device");
+    return FLOW_NEXT;
+  }
+  e->returned = stmt->value ? eval(e, stmt->value) : value_none();
+  return FLOW_RETURN;
+}
+
+static Flow exec_jump(Elab *e, const Stmt *stmt) {
+  const char *word = stmt->kind == STMT_BREAK ? "break" : "continue";
+  if (e->unrolled_region == e->region) return stmt->kind == STMT_BREAK ? FLOW_BREAK : FLOW_CONTINUE;
+  elab_not_supported(e, stmt->span, text_printf(e->arena, "'%s' in a loop that runs on the device", word));
+  return FLOW_NEXT;
+}
+
+static Flow exec_with(Elab *e, const Stmt *stmt) {
+  if (stmt->with.nitems != 1) {
+    elab_not_supported(e, stmt->span, "'with' of several contexts");
+    return FLOW_NEXT;
+  }
+  const WithItem *item = &stmt->with.items[0];
+  Value context = eval(e, item->context);
+  if (context.kind == VALUE_KERNEL)
+    return exec_kernel(e, context.kernel, item->target, &stmt->with.body, stmt->span);
+  if (!value_is_poison(&context))
+    diag_error(e->ds, DIAG_value_kind, item->context->span, "'with' takes Kernel(…), not %s",
+               value_describe(e->arena, &context));
+  return FLOW_NEXT;
+}
+
+static void exec_raise(Elab *e, const Stmt *stmt) {
+  diag_error(e->ds, DIAG_assertion, stmt->span, "the kernel raises an exception here");
+  e->returned = value_poison();
+}
+
+static Flow exec_stmt(Elab *e, const Stmt *stmt) {
+  switch (stmt->kind) {
+  case STMT_FUNCTION: {
+    Value function = make_function(e, stmt);
+    scope_bind(e->scope, stmt->function.name, function, e->region, stmt->function.name_span);
+    return FLOW_NEXT;
+  }
+  case STMT_RETURN:
+    return exec_return(e, stmt);
+  case STMT_IF:
+    return exec_arms(e, stmt, 0);
+  case STMT_FOR:
+    return exec_for(e, stmt);
+  case STMT_WHILE:
+    elab_not_supported(e, stmt->span, "'while'");
+    return FLOW_NEXT;
+  case STMT_WITH:
+    return exec_with(e, stmt);
+  case STMT_ASSIGN:
+    exec_assign(e, stmt);
+    return FLOW_NEXT;
+  case STMT_AUG_ASSIGN:
+    exec_aug_assign(e, stmt);
+    return FLOW_NEXT;
+  case STMT_ANN_ASSIGN:
+    exec_ann_assign(e, stmt);
+    return FLOW_NEXT;
+  case STMT_EXPR:
+    eval_raw(e, stmt->value);
+    return FLOW_NEXT;
+  case STMT_ASSERT:
+    exec_assert(e, stmt);
+    return FLOW_NEXT;
+  case STMT_RAISE:
+    exec_raise(e, stmt);
+    return FLOW_RETURN;
+  case STMT_PASS:
+    return FLOW_NEXT;
+  case STMT_BREAK:
+  case STMT_CONTINUE:
+    return exec_jump(e, stmt);
+  case STMT_UNSUPPORTED:
+    elab_not_supported(e, stmt->span, stmt->what);
+    return FLOW_NEXT;
+  case STMT_UNPARSED:
+    syntax_report_unparsed(e->arena, e->names, e->ast->source, stmt, e->ds);
+    scope_bind(e->scope, stmt->unparsed.name, value_poison(), e->region, stmt->unparsed.name_span);
+    return FLOW_NEXT;
+  }
+  return FLOW_NEXT;
+}
+
+Flow exec_block(Elab *e, const Block *block) {
+  Flow flow = FLOW_NEXT;
+  for (int i = 0; i < block->count && flow == FLOW_NEXT && !e->stopped; i++) {
+    const Stmt *stmt = block->stmts[i];
+    if (elab_enter(e, stmt->span) && elab_step(e, stmt->span)) flow = exec_stmt(e, stmt);
+    elab_leave(e);
+  }
+  return flow;
+}

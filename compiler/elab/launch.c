@@ -1,0 +1,290 @@
+// What the launch decides: parameters, sizes, tensors, the grid, and the assertions that it checks.
+#include "elab/internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+// ---- sizes and tensors
+
+Value launch_size(Elab *e, Name name) {
+  Value value;
+  int64_t size;
+  const Span nowhere = {0, 0};
+  if (elab_define(e, name, &value)) {
+    bool known = need_int(e, &value, nowhere, text_printf(e->arena, "-D %s", name), &size);
+    if (known && (size < 1 || size > INT32_MAX)) {
+      diag_error(e->ds, DIAG_define, nowhere, "-D %s=%" PRId64 ": a size is 1 to 2147483647", name, size);
+      known = false;
+    }
+    value = known ? value_int(size) : value_poison();
+  } else {
+    value = value_staged(tir_size(&e->b, name));
+    if (!value.staged->name) value.staged->name = name;
+  }
+  Span here = e->b.span;
+  scope_bind(e->kernel_scope, name, value, e->host, here);
+  return value;
+}
+
+Value eval_annotation(Elab *e, const Expr *annotation) {
+  bool outer = e->open_names;
+  e->open_names = true;
+  e->b.span = annotation->span;
+  Value value = eval(e, annotation);
+  e->open_names = outer;
+  DType dtype;
+  if (value.kind == VALUE_STRING && value_names_dtype(&value, &dtype)) return value_dtype(dtype);
+  return value;
+}
+
+static bool dimension(Elab *e, Name name, const TensorSpec *spec, int d, Span span, TirValue **out) {
+  const Value *dim = &spec->dims[d];
+  if (dim->kind == VALUE_INT && (dim->integer < 1 || dim->integer > INT32_MAX)) {
+    diag_error(e->ds, DIAG_value_kind, span, "dimension %d of '%s' is %" PRId64 "; a size is 1 to 2147483647",
+               d, name, dim->integer);
+    return false;
+  }
+  *out = staged_index(e, dim, span, "a dimension of a tensor");
+  if (!*out) return false;
+  int64_t number;
+  if (tir_const_int(*out, &number) || tir_in_launch(*out)) return true;
+  diag_error(e->ds, DIAG_compile_time, span, "dimension %d of '%s' must be known at launch", d, name);
+  return false;
+}
+
+static bool is_declared(Elab *e, Name name) {
+  for (const TirOp *op = e->kernel->launch->first; op; op = op->next)
+    if (op->kind == OP_tensor && op->name == name) return true;
+  return false;
+}
+
+Value launch_declare_tensor(Elab *e, Name name, const TensorSpec *spec, Span span) {
+  TirValue *dims[TYPE_MAX_RANK];
+  if (e->region->kind != REGION_HOST) {
+    diag_error(e->ds, DIAG_kernel_form, span, "tensor '%s' is declared inside `with Kernel(…)`", name);
+    return value_poison();
+  }
+  if (is_declared(e, name)) {
+    diag_error(e->ds, DIAG_kernel_form, span, "the kernel already has a tensor '%s'", name);
+    return value_poison();
+  }
+  for (int d = 0; d < spec->rank; d++)
+    if (!dimension(e, name, spec, d, span, &dims[d])) return value_poison();
+  e->b.span = span;
+  TirValue *tensor = tir_tensor(&e->b, name, spec->dtype, spec->rank, dims);
+  if (!tensor->name) tensor->name = name;
+  map_put(e->initialized, tensor, tensor);
+  return value_of_buffer(tensor);
+}
+
+// ---- parameters
+
+// int, float, bool, str: a parameter that is known at compile time.
+static bool is_python_type(const Value *type) {
+  if (type->kind != VALUE_BUILTIN) return type->kind == VALUE_NONE;
+  static const char *const names[] = {"int", "float", "bool", "str", "tuple", "list"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(type->builtin->name, names[i]) == 0) return true;
+  return false;
+}
+
+// A parameter known at compile time: its -D, its default, or nothing yet.
+static Value compile_time_param(Elab *e, const Function *function, const Param *param) {
+  Value value;
+  if (elab_define(e, param->name, &value)) return value;
+  if (!param->default_value) return (Value){.kind = VALUE_PARAM, .param = param->name};
+  Scope *outer = e->scope;
+  e->scope = function->closure;
+  value = eval(e, param->default_value);
+  e->scope = outer;
+  return value;
+}
+
+static Value tensor_param(Elab *e, const Param *param, const TensorSpec *spec) {
+  Value value;
+  if (elab_define(e, param->name, &value)) {
+    diag_error(e->ds, DIAG_define, (Span){0, 0}, "-D %s: '%s' is a tensor", param->name, param->name);
+    return value_poison();
+  }
+  return launch_declare_tensor(e, param->name, spec, param->span);
+}
+
+static Value scalar_param(Elab *e, const Param *param, DType dtype) {
+  Value value;
+  if (elab_define(e, param->name, &value)) {
+    TirValue *scalar = staged_as(e, &value, dtype, (Span){0, 0});
+    return scalar ? value_staged(scalar) : value_poison();
+  }
+  Value type = value_dtype(dtype);
+  if (!need_dtype(e, &type, param->annotation->span, "a parameter", &dtype)) return value_poison();
+  e->b.span = param->span;
+  TirValue *scalar = tir_param(&e->b, param->name, dtype);
+  if (!scalar->name) scalar->name = param->name;
+  return value_staged(scalar);
+}
+
+static Value annotated_param(Elab *e, const Function *function, const Param *param) {
+  DType dtype;
+  Value type = eval_annotation(e, param->annotation);
+  if (value_is_poison(&type)) return type;
+  if (type.kind == VALUE_TENSOR) return tensor_param(e, param, type.tensor);
+  if (is_python_type(&type)) return compile_time_param(e, function, param);
+  if (value_names_dtype(&type, &dtype)) return scalar_param(e, param, dtype);
+  diag_error(e->ds, DIAG_value_kind, param->annotation->span,
+             "a parameter is annotated with Tensor[shape, dtype], an element type or a Python type, not %s",
+             value_describe(e->arena, &type));
+  return value_poison();
+}
+
+static bool is_compile_time(const Param *param) {
+  return !param->annotation || param->default_value;
+}
+
+// Compile-time parameters first, so that the shapes of tensors may name them.
+static void bind_kernel_params(Elab *e, const Function *function) {
+  const ParamList *params = &function->def->params;
+  for (int i = 0; i < params->count; i++) {
+    const Param *param = &params->items[i];
+    bool star = param->kind == PARAM_STAR || param->kind == PARAM_DOUBLE_STAR;
+    if (star) elab_not_supported(e, param->span, "'*' in the parameters of a kernel");
+    if (star || !is_compile_time(param)) continue;
+    scope_bind(e->scope, param->name, compile_time_param(e, function, param), e->host, param->span);
+  }
+  for (int i = 0; i < params->count; i++) {
+    const Param *param = &params->items[i];
+    bool star = param->kind == PARAM_STAR || param->kind == PARAM_DOUBLE_STAR;
+    if (star || is_compile_time(param)) continue;
+    scope_bind(e->scope, param->name, annotated_param(e, function, param), e->host, param->span);
+  }
+}
+
+static void report_no_kernel(Elab *e, const Function *function) {
+  diag_error(e->ds, DIAG_kernel_form, function->span, "'%s' holds no `with Kernel(…)` and returns no kernel",
+             function->def->name);
+}
+
+void run_kernel_function(Elab *e, const Function *function) {
+  Scope *outer = e->scope, *outer_kernel = e->kernel_scope;
+  int errors = diags_errors(e->ds);
+  e->scope = e->kernel_scope = scope_new(e->arena, function->closure);
+  bind_kernel_params(e, function);
+  e->returned = value_none();
+  Flow flow = exec_block(e, &function->def->body);
+  Value returned = flow == FLOW_RETURN ? e->returned : value_none();
+  bool inner = returned.kind == VALUE_FUNCTION && returned.function->is_kernel && returned.function->def;
+  if (inner && e->with_span.end == 0 && e->calls < MAX_CALLS) {
+    e->calls++;
+    run_kernel_function(e, returned.function);
+    e->calls--;
+  } else if (e->with_span.end == 0 && diags_errors(e->ds) == errors && !e->stopped) {
+    report_no_kernel(e, function);
+  }
+  e->scope = outer;
+  e->kernel_scope = outer_kernel;
+}
+
+// ---- with Kernel
+
+static bool grid_extents(Elab *e, const KernelSpec *spec, Span span, TirValue **out) {
+  for (int i = 0; i < spec->rank; i++) {
+    const Value *extent = &spec->grid[i];
+    if (extent->kind == VALUE_INT && extent->integer < 1) {
+      diag_error(e->ds, DIAG_value_kind, span, "grid dimension %d is %" PRId64 "; it must be at least 1", i,
+                 extent->integer);
+      return false;
+    }
+    if (i > 0 && extent->kind == VALUE_INT && extent->integer > 65535) {
+      diag_error(e->ds, DIAG_value_kind, span, "grid dimension %d is %" PRId64 "; at most 65535", i,
+                 extent->integer);
+      return false;
+    }
+    out[i] = staged_index(e, extent, span, "a grid dimension");
+    if (!out[i]) return false;
+  }
+  return true;
+}
+
+static Value block_indices(Elab *e, int rank) {
+  Value items[3];
+  for (int i = 0; i < rank; i++) {
+    if (!e->block_idx[i]) e->block_idx[i] = tir_block_idx(&e->b, i);
+    items[i] = value_staged(e->block_idx[i]);
+  }
+  return rank == 1 ? items[0] : value_sequence(e->arena, VALUE_TUPLE, e->region, items, rank);
+}
+
+Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Block *body, Span span) {
+  TirValue *extents[3];
+  if (e->region->kind != REGION_HOST || e->with_span.end != 0) {
+    diag_error(e->ds, DIAG_kernel_form, span, "a kernel function has exactly one `with Kernel(…)`");
+    diag_note(e->ds, e->with_span, "the first is here");
+    return FLOW_NEXT;
+  }
+  e->with_span = span;
+  e->kernel->threads = e->threads = spec->threads;
+  if (!grid_extents(e, spec, span, extents)) return FLOW_NEXT;
+  e->b.span = span;
+  tir_grid(&e->b, spec->rank, extents);
+  Region *outer_function = e->function_region;
+  elab_region_push(e, REGION_KERNEL, span, false);
+  e->function_region = e->region;
+  Value indices = block_indices(e, spec->rank);
+  if (target) assign_target(e, target, &indices);
+  Flow flow = exec_block(e, body);
+  elab_region_pop(e);
+  e->function_region = outer_function;
+  return flow;
+}
+
+// ---- assert
+
+static const char *assert_text(Elab *e, const Stmt *stmt) {
+  if (!stmt->assertion.message) return elab_text(e, stmt->assertion.condition->span);
+  Value message = eval(e, stmt->assertion.message);
+  if (value_is_poison(&message)) return elab_text(e, stmt->assertion.condition->span);
+  return value_repr(e->arena, &message, false);
+}
+
+// The numbers of a comparison that came out false.
+static void note_operands(Elab *e, const Expr *condition) {
+  if (condition->kind != EXPR_COMPARE) return;
+  for (int i = 0; i <= condition->compare.nops; i++) {
+    const Expr *operand = condition->compare.operands[i];
+    if (operand->kind == EXPR_INT) continue;
+    Value value = eval(e, operand);
+    if (value_is_number(&value))
+      diag_note(e->ds, operand->span, "this is %s", value_repr(e->arena, &value, false));
+  }
+}
+
+static void launch_check(Elab *e, const Stmt *stmt, TirValue *condition) {
+  Place place = source_place(e->ast->source, stmt->span.begin);
+  const char *text = text_printf(e->arena, "%s:%d:%d: %s", e->ast->source->path, place.line, place.column,
+                                 assert_text(e, stmt));
+  e->b.span = stmt->span;
+  tir_check(&e->b, condition, intern(e->names, text));
+}
+
+static bool always_runs(const Region *region) {
+  return region->kind == REGION_HOST || region->kind == REGION_KERNEL;
+}
+
+void exec_assert(Elab *e, const Stmt *stmt) {
+  const Expr *expr = stmt->assertion.condition;
+  Value condition = eval(e, expr);
+  int64_t number;
+  if (value_is_poison(&condition)) return;
+  bool constant = condition.kind == VALUE_STAGED && tir_const_int(condition.staged, &number);
+  if (value_is_staged(&condition) && !constant) {
+    TirValue *test = staged_condition(e, &condition, expr->span);
+    if (!test) return;
+    if (tir_in_launch(test) && always_runs(e->region))
+      launch_check(e, stmt, test);
+    else
+      elab_not_supported(e, stmt->span, "an assertion about values computed on the device");
+    return;
+  }
+  if (constant ? number != 0 : value_truth(&condition)) return;
+  diag_error(e->ds, DIAG_assertion, stmt->span, "assertion failed: %s", assert_text(e, stmt));
+  note_operands(e, expr);
+}
