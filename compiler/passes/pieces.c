@@ -384,8 +384,14 @@ static TirOp *next_use(const Cutter *c, TirOp *op, const TirValue *fragment) {
   return first;
 }
 
-// A vector that is read from a tensor long before the run that uses it would be held whole until then. The
-// tensor does not change, so it can just as well be read there.
+static bool replicates(const Layout *layout) {
+  for (int i = 0; i < layout->nthread_modes; i++)
+    if (layout->thread[i].stride == 0) return true;
+  return false;
+}
+
+// A vector across the columns that is read from a tensor long before the run that uses it would be held
+// whole, by every thread, until then. The tensor does not change, so it can just as well be read there.
 static void sink_loads(const Cutter *c) {
   for (int i = 0; i < c->all.len; i++) {
     TirOp *op = c->all.data[i];

@@ -1,6 +1,10 @@
 // Pointers first, then sizes, strides, maps and scalars; each group in the order of declaration.
 #include "tir/params.h"
 
+const char *tir_entry_name(Arena *arena, const TirKernel *kernel) {
+  return kernel->variant == VARIANT_GENERAL ? text_printf(arena, "%s__general", kernel->name) : kernel->name;
+}
+
 static void add(Arena *arena, TirParams *params, ParamKind kind, TirValue *value, int index) {
   TirParam param = {kind, value, index};
   vec_push(arena, params, param);

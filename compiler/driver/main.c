@@ -1,0 +1,36 @@
+// tilec: reads the command line and hands over to compile().
+#include <stdio.h>
+
+#include "driver/compile.h"
+#include "target/target.h"
+
+static const char version[] = "0.1.0";
+
+static void print_version(void) {
+  printf("tilec %s, targets:", version);
+  for (int i = 0; i < target_count(); i++) printf(" %s", target_at(i)->name);
+  printf("\n");
+}
+
+static int run(Arena *arena, int argc, char **argv) {
+  Options options;
+  const char *message;
+  if (!options_parse(arena, argc, argv, &options, &message)) {
+    fprintf(stderr, "tilec: %s\nTry 'tilec --help'.\n", message);
+    return EXIT_ENVIRONMENT;
+  }
+  if (options.help) fputs(options_usage(), stdout);
+  if (options.version) print_version();
+  return options.help || options.version ? EXIT_FINE : compile(arena, &options, stderr);
+}
+
+int main(int argc, char **argv) {
+  Arena *arena = arena_new();
+  if (!arena) {
+    fputs("tilec: out of memory\n", stderr);
+    return EXIT_ENVIRONMENT;
+  }
+  int status = run(arena, argc, argv);
+  arena_free(arena);
+  return status;
+}
