@@ -9,6 +9,7 @@
 //   - call warp_block(): `blocked` lanes stay at this instruction until wait.ready() holds and then execute it AGAIN (so a handler
 //     tests its condition, and blocks when it fails); `again` lanes execute it again at once; the rest of the group goes on;
 //   - call machine_fault() and return its EXEC_FAULT.
+// An instruction that must not be done twice (a barrier's arrival) looks at groups[current].resumed when it is executed again.
 // The scheduler polls ready(), which therefore must be cheap and must change nothing.
 //
 // Who owns what. Warp half: this file, sched.c, warp.c, space.c, named and cluster barriers, hang.c. Async half: everything in
@@ -65,7 +66,8 @@ struct Wait {
 typedef struct {
   uint32_t pc;
   uint32_t lanes;
-  Wait wait;
+  Wait wait;          // kind WAIT_NONE: runnable
+  bool resumed;       // it has just stopped waiting: wait still says for what; cleared after this execution
   uint64_t since;     // machine->steps when it began to wait, or last ran
 } LaneGroup;
 
@@ -84,12 +86,17 @@ struct Warp {
   LaneGroup groups[WARP_LANES];
   CallStack *calls;           // [32], NULL without device functions
   uint8_t *local;             // [32][cta->local_bytes]
-  uint32_t *poll_pc;          // spin detection
-  uint64_t spins;
+  uint32_t carry;             // the condition code of add.cc and the like, a bit a lane
+  uint32_t cluster_arrived;   // lanes whose last barrier.cluster.arrive belongs to phase cluster_phase
+  uint32_t cluster_phase;
+  bool rotate;                // a group used up its slice while others could run
+  int budget;                 // instructions left of this slice
+  bool polled;                // this slice executed a polling instruction (machine_poll)
 };
 
 typedef struct {
-  uint32_t expected;     // threads, 0: not in use
+  uint32_t expected;     // threads; 0: all warps of the CTA that live
+  bool whole_cta;
   uint32_t arrived;      // threads
   uint32_t generation;   // counts completed barriers
   uint32_t votes_and, votes_or, votes_popc;  // bar.red
@@ -108,7 +115,7 @@ struct Cta {
   int nwarps;
   int live_warps;
   NamedBarrier barriers[NAMED_BARRIERS];
-  uint32_t cluster_arrived;  // bit per warp: arrived at the cluster barrier's current phase
+  bool ended;                // all warps have exited, engines are drained
   void *async;               // async half: CtaAsync
   void *check;               // observers
 };
@@ -118,11 +125,12 @@ struct Cluster {
   int nctas;
   uint32_t id[3], linear;
   uint32_t barrier_generation;
-  uint32_t barrier_arrived;  // threads
+  uint32_t barrier_arrived;  // live threads that have arrived in this generation
   uint32_t threads;          // live threads of the cluster
   uint64_t rng;              // order random: one stream a cluster, so that results don't depend on workers
   Arena *arena;              // freed when the cluster is done
-  uint64_t quiet_rounds;     // rounds without progress (spin loops only)
+  uint64_t quiet_rounds;     // rounds in which warps only polled, without progress
+  bool ended;
 };
 
 typedef struct {
@@ -145,6 +153,11 @@ typedef struct {
   const Inst *inst;
 } Origin;
 
+// What --check names; faults that hardware traps are always on.
+typedef enum {
+  CHECK_UNINIT, CHECK_RACE, CHECK_PROXY, CHECK_TCGEN05, CHECK_MBARRIER, CHECK_TMEM, CHECK_EXIT, CHECK_BOUNDS, CHECK_COUNT,
+} Check;
+
 typedef struct {
   bool happened;
   bool hang;
@@ -157,18 +170,22 @@ struct Machine {
   Gmem *gmem;
   const GmemBlock *gmem_hint;
   Arena *arena;            // launch arena
+  uint32_t checks;         // bit per Check
+  struct Findings *findings;
   Cluster **clusters;      // resident ones
   int nclusters;
   void *engine;            // async half: Engine
   const Inst *inst;        // executing now
   uint64_t steps;          // warp instructions executed
-  uint64_t progress;       // counts what can end a spin: stores, barriers, completed copies
+  uint64_t lane_steps;     // lane instructions
+  uint64_t progress;       // counts what can end a spin: stores, barriers, completed operations; whoever does one adds 1
   Fault fault;
   uint32_t event_mask;     // bit per EventKind that somebody listens to
   struct Observers *observers;
   const struct Arch *arch;
+  uint32_t next_cluster;   // first that has not started; clusterlaunchcontrol may take it
+  uint64_t last_progress, progress_step;  // steps at which progress was last seen to change
   TextBuf *log;            // vprintf
-  bool uninit_poison;
 };
 
 // ---- registers
@@ -212,6 +229,13 @@ ExecResult warp_block(Machine *machine, Warp *warp, uint32_t blocked, uint32_t a
 // until they come, and the handler returns EXEC_BLOCK. For .sync instructions with a member mask and for .aligned ones (members = ~0).
 bool warp_meet(Machine *machine, Warp *warp, uint32_t lanes, uint32_t members);
 
+// An instruction that threads repeat while they wait for others (test_wait, volatile loads, nanosleep) says so: when a whole
+// round only polls and nothing progresses, engines are pushed on, and in the end it is a hang.
+static inline void machine_poll(Warp *warp) {
+  warp->polled = true;
+  warp->budget -= 60;
+}
+
 // Reports a fault of the instruction that is executing (lane -1: the whole warp): PTX line, statement, source line, thread.
 __attribute__((format(printf, 4, 5))) ExecResult machine_fault(Machine *machine, const Warp *warp, int lane,
                                                                const char *format, ...);
@@ -219,7 +243,7 @@ __attribute__((format(printf, 4, 5))) ExecResult machine_fault(Machine *machine,
 __attribute__((format(printf, 3, 4))) ExecResult machine_fault_at(Machine *machine, const Origin *origin,
                                                                   const char *format, ...);
 // A finding (what hardware silently gets wrong): noted once per (check, instruction); execution goes on.
-__attribute__((format(printf, 4, 5))) void machine_finding(Machine *machine, const char *check, const Origin *origin,
+__attribute__((format(printf, 4, 5))) void machine_finding(Machine *machine, Check check, const Origin *origin,
                                                            const char *format, ...);
 
 static inline Origin origin_here(const Machine *machine, const Warp *warp, int lane) {

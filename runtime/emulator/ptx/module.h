@@ -12,6 +12,23 @@
 
 typedef struct Gmem Gmem;
 
+// Addresses of function-scope .param variables lie above this one and in the thread's local memory; local memory of device functions
+// has bit 30 set. Functions as values: FUNCTION_BASE + index.
+#define PARAM_LOCAL 0x1000000u
+#define LOCAL_FUNC 0x40000000u
+#define FUNCTION_BASE 0x0f000000u
+
+typedef enum {
+  SREG_TID_X, SREG_TID_Y, SREG_TID_Z, SREG_NTID_X, SREG_NTID_Y, SREG_NTID_Z, SREG_CTAID_X, SREG_CTAID_Y, SREG_CTAID_Z,
+  SREG_NCTAID_X, SREG_NCTAID_Y, SREG_NCTAID_Z, SREG_CLUSTERID_X, SREG_CLUSTERID_Y, SREG_CLUSTERID_Z, SREG_NCLUSTERID_X,
+  SREG_NCLUSTERID_Y, SREG_NCLUSTERID_Z, SREG_CLUSTER_CTAID_X, SREG_CLUSTER_CTAID_Y, SREG_CLUSTER_CTAID_Z,
+  SREG_CLUSTER_NCTAID_X, SREG_CLUSTER_NCTAID_Y, SREG_CLUSTER_NCTAID_Z, SREG_CLUSTER_CTARANK, SREG_CLUSTER_NCTARANK,
+  SREG_LANEID, SREG_WARPID, SREG_NWARPID, SREG_SMID, SREG_NSMID, SREG_GRIDID, SREG_LANEMASK_EQ, SREG_LANEMASK_LE,
+  SREG_LANEMASK_LT, SREG_LANEMASK_GE, SREG_LANEMASK_GT, SREG_TOTAL_SMEM, SREG_DYNAMIC_SMEM, SREG_AGGR_SMEM,
+  SREG_EXPLICIT_CLUSTER, SREG_FIRST_CLOCK, SREG_CLOCK = SREG_FIRST_CLOCK, SREG_CLOCK_HI, SREG_CLOCK64, SREG_GLOBALTIMER,
+  SREG_GLOBALTIMER_LO, SREG_GLOBALTIMER_HI, SREG_COUNT,
+} SpecialRegister;
+
 typedef enum { VAR_GLOBAL, VAR_CONST, VAR_SHARED, VAR_LOCAL, VAR_PARAM } VariableSpace;
 
 typedef struct Variable {
@@ -35,7 +52,8 @@ typedef struct {
   int sreg;        // SpecialRegister
   uint8_t row;     // RowKind
   uint32_t off;    // in the register file
-  int64_t value;   // shared: offset (dynamic: added to the dynamic array's start)
+  int64_t value;   // shared: added to the variable's address (dynamic: to the dynamic array's start)
+  const Variable *variable;
 } InitRow;
 
 typedef struct Function {
@@ -47,9 +65,8 @@ typedef struct Function {
   int nrets;
   uint64_t param_bytes;
   uint32_t first, count;  // instructions of the module
-  uint32_t frame;         // bytes of the register file below this function's own rows (device functions)
-  uint32_t register_bytes;
-  uint32_t shared_bytes;  // statics, from SHARED_FIRST
+  uint32_t register_bytes;  // entry: its BANK_WARP
+  uint32_t shared_bytes;    // statics of its own
   uint32_t shared_align;  // of the dynamic array
   uint32_t local_bytes;   // per thread
   uint32_t reqntid[3], maxntid[3], cluster[3];  // 0: not given
@@ -84,9 +101,8 @@ typedef struct Module {
   int nlocs;
   SourceFile *files;
   int nfiles;
-  const Function **labels_of;  // reserved
-  uint32_t max_register_bytes, max_local_bytes;
-  uint32_t shared_bytes;  // module-scope statics, from SHARED_FIRST; functions' own follow
+  uint32_t func_register_bytes, func_local_bytes;  // of device functions together: their frames are static
+  uint32_t shared_bytes;  // statics of the module and of device functions, from SHARED_FIRST; entries' own follow
 } Module;
 
 // Parses and links. Syntax errors make it fail, *error = "name:line: text"; unknown instructions only fail when reached.

@@ -1,0 +1,260 @@
+// The library's door: devices, modules, launches. A launch builds one Machine, runs it and turns its outcome into a status and a text.
+#include "ptxemu.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "async/engine.h"
+#include "async/tensor_map.h"
+#include "check/observer.h"
+#include "exec/exec.h"
+#include "exec/report.h"
+#include "machine.h"
+
+struct PtxEmuModule {
+  PtxEmu *emu;
+  Module *module;
+  PtxEmuEntry *entries;
+  int nentries;
+};
+
+struct PtxEmu {
+  Arena *arena;   // modules
+  Arena *launch;  // texts and tables of the last launch
+  Gmem *gmem;
+  const char *report, *output;
+};
+
+enum { MOST_THREADS = 1024, MOST_SHARED = 227 * 1024, MOST_CLUSTER = 16 };
+
+static const char out_of_memory[] = "out of memory";
+
+PtxEmu *ptxemu_new(void) {
+  PtxEmu *emu = calloc(1, sizeof *emu);
+  if (emu == NULL) return NULL;
+  emu->arena = arena_new();
+  emu->launch = arena_new();
+  emu->gmem = gmem_new();
+  emu->report = emu->output = "";
+  if (emu->arena != NULL && emu->launch != NULL && emu->gmem != NULL) return emu;
+  ptxemu_free(emu);
+  return NULL;
+}
+
+void ptxemu_free(PtxEmu *emu) {
+  if (emu == NULL) return;
+  if (emu->gmem != NULL) gmem_free(emu->gmem);
+  if (emu->arena != NULL) arena_free(emu->arena);
+  if (emu->launch != NULL) arena_free(emu->launch);
+  free(emu);
+}
+
+const char *ptxemu_report(const PtxEmu *emu) { return emu->report; }
+const char *ptxemu_output(const PtxEmu *emu) { return emu->output; }
+
+// ---- modules
+
+static void fill_entry(Arena *arena, const Module *module, const Function *f, PtxEmuEntry *entry) {
+  PtxEmuParam *params = ARENA_ARRAY(arena, PtxEmuParam, f->nparams + 1);
+  for (int i = 0; i < f->nparams; i++) {
+    const Variable *v = &f->params[i];
+    params[i] = (PtxEmuParam){v->name, v->address, v->bytes, v->align};
+  }
+  *entry = (PtxEmuEntry){.name = f->name, .params = params, .nparams = f->nparams, .param_bytes = f->param_bytes};
+  entry->static_shared = module->shared_bytes + f->shared_bytes;
+  memcpy(entry->reqntid, f->reqntid, sizeof entry->reqntid);
+  memcpy(entry->cluster, f->cluster, sizeof entry->cluster);
+}
+
+static PtxEmuModule *wrap(PtxEmu *emu, Module *module) {
+  PtxEmuModule *result = ARENA_NEW(emu->arena, PtxEmuModule);
+  result->emu = emu;
+  result->module = module;
+  result->entries = ARENA_ARRAY(emu->arena, PtxEmuEntry, module->nfunctions + 1);
+  for (int i = 0; i < module->nfunctions; i++) {
+    const Function *f = module->functions[i];
+    if (f->is_entry && f->has_body) fill_entry(emu->arena, module, f, &result->entries[result->nentries++]);
+  }
+  return result;
+}
+
+PtxEmuModule *ptxemu_load(PtxEmu *emu, const char *name, const char *text, size_t length) {
+  jmp_buf handler;
+  arena_on_out_of_memory(emu->arena, &handler);
+  if (setjmp(handler) != 0) {
+    emu->report = out_of_memory;
+    arena_on_out_of_memory(emu->arena, NULL);
+    return NULL;
+  }
+  const char *error = "";
+  Module *module = ptx_load(emu->arena, emu->gmem, name, text, length, &error);
+  PtxEmuModule *result = module != NULL ? wrap(emu, module) : NULL;
+  emu->report = module != NULL ? "" : error;
+  arena_on_out_of_memory(emu->arena, NULL);
+  return result;
+}
+
+int ptxemu_entry_count(const PtxEmuModule *module) { return module->nentries; }
+
+const PtxEmuEntry *ptxemu_entry_at(const PtxEmuModule *module, int index) {
+  return index >= 0 && index < module->nentries ? &module->entries[index] : NULL;
+}
+
+const PtxEmuEntry *ptxemu_entry(const PtxEmuModule *module, const char *name) {
+  for (int i = 0; i < module->nentries; i++) {
+    if (strcmp(module->entries[i].name, name) == 0) return &module->entries[i];
+  }
+  return NULL;
+}
+
+uint64_t ptxemu_variable(const PtxEmuModule *module, const char *name, uint64_t *bytes) {
+  for (int i = 0; i < module->module->nvariables; i++) {
+    const Variable *v = module->module->variables[i];
+    bool global = v->owner == NULL && (v->space == VAR_GLOBAL || v->space == VAR_CONST);
+    if (!global || strcmp(v->name, name) != 0) continue;
+    *bytes = v->bytes;
+    return v->address;
+  }
+  return 0;
+}
+
+// ---- global memory
+
+uint64_t ptxemu_alloc(PtxEmu *emu, uint64_t bytes, const char *name) { return gmem_alloc(emu->gmem, bytes, name); }
+bool ptxemu_release(PtxEmu *emu, uint64_t address) { return gmem_release(emu->gmem, address); }
+
+static uint8_t *host(PtxEmu *emu, uint64_t address, uint64_t bytes) {
+  const GmemBlock *hint = NULL;
+  return gmem_find(emu->gmem, address, bytes, &hint);
+}
+
+bool ptxemu_write(PtxEmu *emu, uint64_t address, const void *data, uint64_t bytes) {
+  uint8_t *to = host(emu, address, bytes);
+  if (to == NULL) return false;
+  if (bytes > 0) memcpy(to, data, bytes);
+  return true;
+}
+
+bool ptxemu_read(PtxEmu *emu, uint64_t address, void *data, uint64_t bytes) {
+  const uint8_t *from = host(emu, address, bytes);
+  if (from == NULL) return false;
+  if (bytes > 0) memcpy(data, from, bytes);
+  return true;
+}
+
+bool ptxemu_encode_tensor_map(PtxEmu *emu, const PtxEmuTensorMap *map, uint8_t out[128]) {
+  SpaceError why = {""};
+  if (tensor_map_encode(map, out, &why)) return true;
+  emu->report = text_copy(emu->launch, why.text, strlen(why.text));
+  return false;
+}
+
+// ---- launch
+
+static void machine_describe_limits(const Function *entry, const PtxEmuLaunch *in, Launch *out) {
+  memcpy(out->grid, in->grid, sizeof out->grid);
+  memcpy(out->block, in->block, sizeof out->block);
+  memcpy(out->cluster, in->cluster, sizeof out->cluster);
+  if (in->cluster[0] == 0) memcpy(out->cluster, entry->cluster, sizeof out->cluster);
+  for (int i = 0; i < 3; i++) {
+    if (out->cluster[i] == 0) out->cluster[i] = 1;
+  }
+  out->dynamic_shared = in->dynamic_shared;
+  out->params = in->params;
+  out->param_bytes = entry->param_bytes;
+  out->order = in->order == PTXEMU_ORDER_LAZY ? ORDER_LAZY : in->order == PTXEMU_ORDER_RANDOM ? ORDER_RANDOM : ORDER_FAIR;
+  out->seed = in->seed;
+  out->max_resident_ctas = in->sms;
+  out->max_steps = in->max_steps;
+}
+
+static const char *check_shape(Arena *arena, const Launch *l, const Function *entry) {
+  uint64_t threads = 1, ctas = 1;
+  for (int i = 0; i < 3; i++) {
+    if (l->grid[i] == 0 || l->block[i] == 0 || l->block[i] > MOST_THREADS) return "grid or block has an impossible dimension";
+    if (i > 0 && l->grid[i] > 65535) return text_printf(arena, "grid dimension %d is %u; at most 65535", i, l->grid[i]);
+    if (l->grid[i] % l->cluster[i] != 0) {
+      return text_printf(arena, "grid dimension %d (%u) is no multiple of the cluster's (%u)", i, l->grid[i], l->cluster[i]);
+    }
+    threads *= l->block[i];
+    ctas *= l->grid[i];
+  }
+  if (threads > MOST_THREADS) return text_printf(arena, "%llu threads a block; at most %d", (unsigned long long)threads, MOST_THREADS);
+  if (ctas > 0x7fffffff) return "the grid has more than 2^31 - 1 CTAs";
+  if (l->cluster[0] * l->cluster[1] * l->cluster[2] > MOST_CLUSTER) return "a cluster has at most 16 CTAs";
+  uint64_t shared = (uint64_t)l->dynamic_shared + l->module->shared_bytes + entry->shared_bytes;
+  if (shared > MOST_SHARED) return text_printf(arena, "%llu bytes of shared memory; at most %d", (unsigned long long)shared, MOST_SHARED);
+  uint64_t want = (uint64_t)entry->reqntid[0] * entry->reqntid[1] * entry->reqntid[2];
+  if (want > 0 && want != threads) {
+    return text_printf(arena, "'%s' requires blocks of %u x %u x %u threads (.reqntid)", entry->name, entry->reqntid[0],
+                       entry->reqntid[1], entry->reqntid[2]);
+  }
+  return NULL;
+}
+
+static PtxEmuStatus outcome(PtxEmu *emu, Machine *m) {
+  emu->output = m->log->len > 0 ? m->log->data : "";
+  if (m->fault.happened) {
+    emu->report = m->fault.text;
+    return m->fault.hang ? PTXEMU_HANG : PTXEMU_FAULT;
+  }
+  if (m->findings->count == 0) return PTXEMU_OK;
+  emu->report = m->findings->text.data;
+  return PTXEMU_FINDING;
+}
+
+static PtxEmuStatus run(PtxEmu *emu, const Launch *launch, uint32_t checks, PtxEmuStats *stats) {
+  Machine *m = ARENA_NEW(emu->launch, Machine);
+  m->launch = launch;
+  m->module = launch->module;
+  m->gmem = emu->gmem;
+  m->arena = emu->launch;
+  m->checks = checks;
+  m->findings = ARENA_NEW(emu->launch, Findings);
+  m->findings->text.arena = emu->launch;
+  m->observers = ARENA_NEW(emu->launch, Observers);
+  m->log = ARENA_NEW(emu->launch, TextBuf);
+  m->log->arena = emu->launch;
+  if (!engine_begin(m)) {
+    emu->report = out_of_memory;
+    return PTXEMU_USAGE;
+  }
+  launch_run(m);
+  observers_end(m);
+  engine_end(m);
+  if (stats != NULL) *stats = (PtxEmuStats){m->steps, m->lane_steps, m->next_cluster * (uint64_t)launch->cluster[0] * launch->cluster[1] * launch->cluster[2]};
+  return outcome(emu, m);
+}
+
+static PtxEmuStatus usage(PtxEmu *emu, const char *text) {
+  emu->report = text;
+  return PTXEMU_USAGE;
+}
+
+PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *entry_name, const PtxEmuLaunch *in,
+                           PtxEmuStats *stats) {
+  arena_free(emu->launch);
+  emu->report = emu->output = "";
+  emu->launch = arena_new();
+  if (emu->launch == NULL) return usage(emu, out_of_memory);
+  jmp_buf handler;
+  arena_on_out_of_memory(emu->launch, &handler);
+  if (setjmp(handler) != 0) return usage(emu, out_of_memory);  // clusters and engine of the launch are lost
+  const Function *entry = module_find_entry(module->module, entry_name);
+  if (entry == NULL) return usage(emu, text_printf(emu->launch, "the module has no entry '%s'", entry_name));
+  if (in->param_bytes < entry->param_bytes) {
+    return usage(emu, text_printf(emu->launch, "'%s' takes %llu bytes of parameters, given are %llu", entry_name,
+                                  (unsigned long long)entry->param_bytes, (unsigned long long)in->param_bytes));
+  }
+  Launch *launch = ARENA_NEW(emu->launch, Launch);
+  launch->entry = entry;
+  launch->module = module->module;
+  machine_describe_limits(entry, in, launch);
+  const char *error = check_shape(emu->launch, launch, entry);
+  if (error != NULL) return usage(emu, error);
+  uint32_t checks;
+  error = checks_parse(emu->launch, in->checks != NULL ? in->checks : "default", &checks);
+  if (error != NULL) return usage(emu, error);
+  return run(emu, launch, checks, stats);
+}
