@@ -186,6 +186,7 @@ struct Machine {
   uint32_t next_cluster;   // first that has not started; clusterlaunchcontrol may take it
   uint64_t last_progress, progress_step;  // steps at which progress was last seen to change
   TextBuf *log;            // vprintf
+  bool uninit_poison;      // a checking mode fills fresh memory with a pattern
 };
 
 // ---- registers
