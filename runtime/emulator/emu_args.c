@@ -299,7 +299,7 @@ bool emu_args_write(EmuArgs *args) {
               npy_write(array->out_path, &npy, &error);
     free(npy.data);
     if (!ok) {
-      snprintf(args->error, sizeof args->error, "%.550s", error.text);
+      snprintf(args->error, sizeof args->error, "%s", error.text);
       return false;
     }
   }

@@ -24,7 +24,7 @@ typedef struct {
   EmuArray arrays[MOST_ARRAYS];
   int narrays;
   uint8_t params[MOST_PARAM_BYTES];
-  char error[600];
+  char error[1024];
 } EmuArgs;
 
 // Handles one --arg for a parameter: declares arrays, writes the value at param->offset. false: args->error says why.

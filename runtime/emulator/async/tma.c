@@ -206,7 +206,7 @@ static bool store_read(Machine *machine, TmaOp *op) {
 }
 
 static void report_clip(Machine *machine, const TmaOp *op, uint64_t excess) {
-  machine_finding(machine, "tma-clip", &op->op.origin,
+  machine_finding(machine, CHECK_BOUNDS, &op->op.origin,
                   "a TMA store clips at 16 bytes: rows of %llu elements of %d bits end inside of 16 bytes, "
                   "and %llu bytes "
                   "past their end are written",
