@@ -93,6 +93,7 @@ static void continue_pipeline(Compilation *c, PipelineOptions *options) {
 
 static bool stage_passes(Compilation *c, bool from_tir) {
   const Options *o = c->options;
+  if (o->stop_after && !strcmp(o->stop_after, "elaborate")) return true;
   PipelineOptions options = {.level = o->level,
                              .print_after = o->print_after,
                              .stop_after = o->stop_after,

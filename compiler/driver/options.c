@@ -42,7 +42,7 @@ static const char usage[] =
     "  -D NAME=VALUE        a compile-time argument or size\n"
     "  -O0 ... -O3          how much the passes do (default -O2)\n"
     "  --print-after=PASS   tile IR after a pass, or after 'all', on standard error\n"
-    "  --stop-after=PASS    no passes beyond it; the output is tile IR\n"
+    "  --stop-after=PASS    no passes beyond it (elaborate: none at all); the output is tile IR\n"
     "  --no-PASS            leave out an optional pass\n"
     "  --remarks            what the compiler decided\n"
     "  --ptxas PATH         the assembler (default: $CUDA_HOME/bin, PATH, /usr/local/cuda/bin)\n"
@@ -138,7 +138,7 @@ static bool set_print_after(Reader *reader, const char *value) {
 
 static bool set_stop_after(Reader *reader, const char *value) {
   reader->options->stop_after = value;
-  return check_pass(reader, value);
+  return !strcmp(value, "elaborate") || check_pass(reader, value);
 }
 
 static const OptionRow rows[] = {

@@ -187,7 +187,7 @@ bool tile_copy_operands(Elab *e, const Value *src, Span src_span, const Value *d
 // A single barrier. NULL: reported.
 TirValue *tile_barrier(Elab *e, const Value *value, Span span, const char *what);
 // How messages name a buffer or view.
-const char *tile_name(const TirValue *buffer);
+const char *region_buffer_name(const TirValue *buffer);
 
 // ---- elab_call.c
 

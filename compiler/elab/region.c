@@ -7,13 +7,13 @@
 
 #include <inttypes.h>
 
-const char *tile_name(const TirValue *buffer) {
+const char *region_buffer_name(const TirValue *buffer) {
   while (buffer->op->kind == OP_view) buffer = buffer->op->args[0];
   return buffer->name ? buffer->name : buffer->op->name;
 }
 
 static const char *shown_name(const TirValue *buffer) {
-  const char *name = tile_name(buffer);
+  const char *name = region_buffer_name(buffer);
   return name ? name : "the buffer";
 }
 
