@@ -1,7 +1,7 @@
 """What every lit test may use. ctest runs lit on the build folder; `lit tests/syntax` in the source tree works too and
 takes build/ (or --param build=DIR).
 
-Substitutions: %tilec %tile-opt %tile-emu %tile-run %ptxas %python %root %examples %gemm-reference %errors, besides lit's own. A test
+Substitutions: %tilec %tile-opt %tile-emu %tile-run %ptxas %python %unit %root %examples %gemm-reference %errors, besides lit's own. A test
 starts in an empty folder of its own. Features: ptxas, numpy, gpu, asan, small (TILE_TEST_SMALL=1), long (TILE_TEST_LONG=1).
 """
 import glob
@@ -75,6 +75,7 @@ config.substitutions += [
     ("%gemm-reference", "%s %s --tile-run %s" % (
         config.tile_python, os.path.join(tests, "tools/gemm_reference.py"), os.path.join(binaries, "tile-run"))),
     ("%python", config.tile_python),
+    ("%unit", os.path.join(config.tile_build, "tests", "unit")),
     ("%examples", os.path.join(config.tile_source, "lang-examples")),
     ("%root", config.tile_source),
 ]

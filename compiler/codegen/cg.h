@@ -73,6 +73,9 @@ struct CgModule {
 };
 
 // ---- cg_module.c
+const CgTarget *cg_find_emitters(const Target *target);  // NULL: there is no code generator for it
+// An empty translation with its target machine; NULL: reported.
+Cg *cg_begin(const Target *target, const Source *source, Diags *ds);
 // Reports that code generation cannot do this op; the module is then given up.
 __attribute__((format(printf, 3, 4))) void cg_unsupported(Cg *cg, const TirOp *op, const char *format, ...);
 

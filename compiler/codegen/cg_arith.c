@@ -164,11 +164,6 @@ static LLVMValueRef integer_binary(Cg *cg, const TirOp *op, LLVMValueRef lhs, LL
   return integer_division(cg, op, lhs, rhs);
 }
 
-static LLVMValueRef floor_quotient(Cg *cg, LLVMValueRef lhs, LLVMValueRef rhs) {
-  LLVMValueRef quotient = LLVMBuildFDiv(cg->builder, lhs, rhs, "");
-  return cg_intrinsic(cg, "llvm.floor", LLVMTypeOf(lhs), 1, &quotient);
-}
-
 static LLVMValueRef float_binary(Cg *cg, const TirOp *op, LLVMValueRef lhs, LLVMValueRef rhs) {
   LLVMBuilderRef b = cg->builder;
   LLVMValueRef args[] = {lhs, rhs};
@@ -179,9 +174,6 @@ static LLVMValueRef float_binary(Cg *cg, const TirOp *op, LLVMValueRef lhs, LLVM
   if (kind == OP_div) return LLVMBuildFDiv(b, lhs, rhs, "");
   if (kind == OP_min) return cg_intrinsic(cg, "llvm.minnum", LLVMTypeOf(lhs), 2, args);
   if (kind == OP_max) return cg_intrinsic(cg, "llvm.maxnum", LLVMTypeOf(lhs), 2, args);
-  if (kind == OP_floordiv) return floor_quotient(cg, lhs, rhs);
-  if (kind == OP_floormod)
-    return LLVMBuildFSub(b, lhs, LLVMBuildFMul(b, floor_quotient(cg, lhs, rhs), rhs, ""), "");
   if (kind == OP_pow && LLVMTypeOf(lhs) == cg->f32) return cg_pow(cg, lhs, rhs);
   cg_unsupported(cg, op, "operands of type %s", dtype_name(op->args[0]->type.dtype));
   return lhs;

@@ -20,7 +20,7 @@ void cg_unsupported(Cg *cg, const TirOp *op, const char *format, ...) {
   cg->failed = true;
 }
 
-static const CgTarget *find_emitters(const Target *target) {
+const CgTarget *cg_find_emitters(const Target *target) {
   static const CgTarget *const all[] = {&cg_sm100a};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (strcmp(all[i]->name, target->name) == 0) return all[i];
@@ -197,7 +197,7 @@ static void init_types(Cg *cg) {
   cg->none = LLVMVoidTypeInContext(cg->context);
 }
 
-static Cg *cg_new(const Target *target, const Source *source, Diags *ds) {
+static Cg *new_translation(const Target *target, const Source *source, Diags *ds) {
   Arena *arena = arena_new();
   if (!arena) return NULL;
   Cg *cg = ARENA_NEW(arena, Cg);
@@ -213,31 +213,33 @@ static Cg *cg_new(const Target *target, const Source *source, Diags *ds) {
   return cg;
 }
 
-CgModule *cg_module(const TirModule *module, const Target *target, const Source *source,
-                    const char *launch_info, Diags *ds) {
-  Span nowhere = {0, 0};
-  const CgTarget *emitters = find_emitters(target);
+Cg *cg_begin(const Target *target, const Source *source, Diags *ds) {
+  const CgTarget *emitters = cg_find_emitters(target);
   if (!emitters) {
+    Span nowhere = {0, 0};
     diag_error(ds, DIAG_codegen_unsupported, nowhere, "no code generator for the target %s", target->name);
     return NULL;
   }
-  Cg *cg = cg_new(target, source, ds);
+  Cg *cg = new_translation(target, source, ds);
   if (!cg) BUG("out of memory");
   cg->emitters = emitters;
-  if (!cg_machine(cg)) {
-    cg_free(cg);
-    return NULL;
-  }
+  if (cg_machine(cg)) return cg;
+  cg_free(cg);
+  return NULL;
+}
+
+CgModule *cg_module(const TirModule *module, const Target *target, const Source *source,
+                    const char *launch_info, Diags *ds) {
+  Cg *cg = cg_begin(target, source, ds);
+  if (!cg) return NULL;
   cg_debug_begin(cg);
   add_launch_info(cg, launch_info);
   add_shared(cg);
   for (int i = 0; i < module->kernels.len; i++) emit_kernel(cg, module->kernels.data[i]);
   cg_debug_end(cg);
-  if (cg->failed || !cg_verify(cg)) {
-    cg_free(cg);
-    return NULL;
-  }
-  return cg;
+  if (!cg->failed && cg_verify(cg)) return cg;
+  cg_free(cg);
+  return NULL;
 }
 
 void cg_free(CgModule *cg) {
