@@ -15,7 +15,8 @@
 
 static TirValue *new_fragment(PassCx *cx, TirBuilder *b, const TirValue *like, DType dtype) {
   Type type = type_buffer(dtype, SPACE_FRAGMENT, like->type.rank, like->type.shape);
-  return tir_alloc(b, intern(cx->module->names, text_printf(cx->scratch, "%s_part", tile_name(like))), type);
+  return tir_alloc(b, intern(cx->module->names, text_printf(cx->scratch, "%s_part", tile_buffer_name(like))),
+                   type);
 }
 
 static bool accumulates(const TirOp *op, int i) {
@@ -39,7 +40,7 @@ static bool report_element(PassCx *cx, const TirOp *op, const TirOp *gemm) {
   diag_error(
       cx->ds, DIAG_accumulator_access, op->span,
       "%s is an accumulator and lives in TMEM: its elements can be used only in a Parallel loop over them",
-      tile_name(op->args[0]));
+      tile_buffer_name(op->args[0]));
   diag_note(cx->ds, gemm->span, "it is accumulated here");
   return false;
 }
@@ -96,7 +97,7 @@ static void give_fragment(PassCx *cx, TirOp *parallel, TirOpList body, TirValue 
 static bool report_two_slices(PassCx *cx, const TirOp *first, const TirOp *second) {
   diag_error(cx->ds, DIAG_accumulator_access, second->span,
              "this loop uses two slices of %s, an accumulator in TMEM, and writes one: use one slice a loop",
-             tile_name(second->args[0]));
+             tile_buffer_name(second->args[0]));
   diag_note(cx->ds, first->span, "the other slice is used here");
   return false;
 }

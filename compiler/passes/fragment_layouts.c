@@ -91,7 +91,7 @@ static bool is_fragment(const TirValue *value) {
 }
 
 static void report(Solver *s, const TirOp *op, const char *sentence, const TirValue *fragment) {
-  diag_error(s->cx->ds, DIAG_fragment_access, op->span, "%s: %s", tile_name(fragment), sentence);
+  diag_error(s->cx->ds, DIAG_fragment_access, op->span, "%s: %s", tile_buffer_name(fragment), sentence);
   s->ok = false;
 }
 
@@ -208,7 +208,7 @@ static void conflict(Solver *s, const TirOp *op, const TirValue *value, const Ti
              "%s would have to be spread over the threads in two ways: this use needs another than an "
              "earlier one; go through "
              "shared memory in between",
-             value->op->kind == OP_parallel ? "this Parallel loop" : tile_name(value));
+             value->op->kind == OP_parallel ? "this Parallel loop" : tile_buffer_name(value));
   if (other) diag_note(s->cx->ds, other->span, "the other use is here");
   s->ok = false;
 }
@@ -227,8 +227,8 @@ static bool seed_layout(Solver *s, const Node *node, Layout *out) {
                s->threads, LANES, LANES);
   } else if (type->rank != 2 || type->shape[0] % LANES) {
     diag_error(s->cx->ds, DIAG_tmem_rows, node->seed->span,
-               "%s has %lld rows; TMEM is copied in multiples of %d rows for now", tile_name(node->value),
-               (long long)type->shape[0], LANES);
+               "%s has %lld rows; TMEM is copied in multiples of %d rows for now",
+               tile_buffer_name(node->value), (long long)type->shape[0], LANES);
   } else {
     diag_error(
         s->cx->ds, DIAG_fragment_threads, node->seed->span,

@@ -63,7 +63,7 @@ static void report_registers(PassCx *cx, const Life *lives, int count, int at, i
              (long long)sum, REGISTERS_FOR_FRAGMENTS);
   for (int i = 0; i < count; i++) {
     if (lives[i].begin > at || lives[i].end < at) continue;
-    diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld", tile_name(lives[i].fragment),
+    diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld", tile_buffer_name(lives[i].fragment),
               (long long)registers_of(lives[i].fragment));
   }
   diag_hint(cx->ds, "use more threads, smaller tiles, or keep the data in shared memory");

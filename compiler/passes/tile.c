@@ -63,7 +63,7 @@ TirOp *tile_outermost(TirOp *op, OpKind kind) {
   return found;
 }
 
-const char *tile_name(const TirValue *buffer) {
+const char *tile_buffer_name(const TirValue *buffer) {
   const TirValue *root = buffer;
   while (root->op->kind == OP_view) root = root->op->args[0];
   if (root->op->name) return root->op->name;

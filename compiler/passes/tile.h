@@ -20,6 +20,6 @@ bool tile_move(const TirOp *op, TirValue **src, TirValue **dst);
 // The outermost op of that kind around `op`, itself included; NULL when there is none.
 TirOp *tile_outermost(TirOp *op, OpKind kind);
 // How messages call a buffer: the user's name of what is behind its views.
-const char *tile_name(const TirValue *buffer);
+const char *tile_buffer_name(const TirValue *buffer);
 
 #endif
