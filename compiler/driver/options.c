@@ -38,7 +38,7 @@ static const char usage[] =
     "  --check              only report what is wrong\n"
     "  --header FILE.h      also write a C header with a typed launch function\n"
     "  --kernel NAME        compile that kernel only\n"
-    "  --arch NAME          target (default sm_100a)\n"
+    "  --arch NAME          target (--version lists them; the first is the default)\n"
     "  -D NAME=VALUE        a compile-time argument or size\n"
     "  -O0 ... -O3          how much the passes do (default -O2)\n"
     "  --print-after=PASS   tile IR after a pass, or after 'all', on standard error\n"
@@ -287,7 +287,7 @@ static bool settle_output(Reader *reader) {
 }
 
 bool options_parse(Arena *arena, int argc, char **argv, Options *out, const char **message) {
-  *out = (Options){.level = 2, .arch = "sm_100a"};
+  *out = (Options){.level = 2, .arch = target_at(0)->name};
   Reader reader = {.arena = arena, .options = out, .message = message};
   for (int i = 1; i < argc; i++)
     if (!read_argument(&reader, argc, argv, &i)) return false;

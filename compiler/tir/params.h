@@ -21,7 +21,8 @@ typedef struct {
 
 typedef VEC(TirParam) TirParams;
 
-// The symbol of the kernel's entry function in PTX and cubin: its name, with a suffix for the general variant.
+// The symbol of the kernel's entry function in PTX and cubin: its name, with a suffix for the general
+// variant.
 const char *tir_entry_name(Arena *arena, const TirKernel *kernel);
 
 TirParams tir_params(Arena *arena, const TirKernel *kernel);
