@@ -12,23 +12,32 @@ static bool is_python_file(const Source *source) {
   return len >= 3 && strcmp(source->path + len - 3, ".py") == 0;
 }
 
-// Top-level statements of a .tile file that mean something to elaboration.
+static const char only_definitions[] = "the top level of a .tile file holds functions and constants only";
+
+static void report_unsupported(Parser *px, const Stmt *stmt) {
+  bool is_reported = px_error(px, DIAG_not_supported, stmt->span,
+                              "%s is not supported at the top level of a .tile file", stmt->what);
+  if (is_reported && strstr(stmt->what, "import")) {
+    diag_hint(px->ds,
+              "remove the line: the names of the language are known without it, with and without 'T.'");
+  }
+}
+
+// Whether a top-level statement of a .tile file means something to elaboration. Others are reported, but for
+// those that mean nothing anywhere.
 static bool belongs_to_module(Parser *px, const Stmt *stmt) {
+  px->has_statement = true;
   switch (stmt->kind) {
   case STMT_FUNCTION:
   case STMT_ASSIGN:
   case STMT_ANN_ASSIGN:
     return true;
   case STMT_EXPR:
-    if (stmt->value->kind == EXPR_STRING) return false;
-    break;
+    if (stmt->value->kind != EXPR_STRING)
+      px_error(px, DIAG_not_supported, stmt->span, "%s", only_definitions);
+    return false;
   case STMT_UNSUPPORTED:
-    if (px_error(px, DIAG_not_supported, stmt->span, "%s is not supported at the top level of a .tile file",
-                 stmt->what) &&
-        strstr(stmt->what, "import")) {
-      diag_hint(px->ds,
-                "remove the line: the names of the language are known without it, with and without 'T.'");
-    }
+    report_unsupported(px, stmt);
     return false;
   case STMT_PASS:
     return false;
@@ -43,11 +52,17 @@ static bool belongs_to_module(Parser *px, const Stmt *stmt) {
   case STMT_BREAK:
   case STMT_CONTINUE:
   case STMT_UNPARSED:
+    px_error(px, DIAG_not_supported, stmt->span, "%s", only_definitions);
     break;
   }
-  px_error(px, DIAG_not_supported, stmt->span,
-           "the top level of a .tile file holds functions and constants only");
   return false;
+}
+
+void module_append(Parser *px, const StmtVec *stmts, StmtVec *module) {
+  for (int i = 0; i < stmts->len; i++) {
+    if (!px->is_tile_file || belongs_to_module(px, stmts->data[i]))
+      vec_push(px->arena, module, stmts->data[i]);
+  }
 }
 
 static uint32_t text_begin(const Source *source) {
@@ -55,14 +70,12 @@ static uint32_t text_begin(const Source *source) {
 }
 
 static void parse_tile_file(Parser *px, StmtVec *module) {
+  px->is_tile_file = true;
   px_run(px, TOK_START_FILE, text_begin(px->source), px->source->len);
-  if (px->errors == 0 && px->statements.len == 0) {
+  if (px->errors == 0 && !px->has_statement) {
     px_error(px, DIAG_source_file, (Span){0, 0}, "the file holds no statement");
   }
-  for (int i = 0; i < px->statements.len && !diags_at_limit(px->ds); i++) {
-    px->spoiled_begin = px->spoiled_end = 0;
-    if (belongs_to_module(px, px->statements.data[i])) vec_push(px->arena, module, px->statements.data[i]);
-  }
+  *module = px->statements;
 }
 
 // The statements of a constant: names bound once, evaluated when a kernel asks for them.
@@ -86,8 +99,16 @@ static const Stmt *unparsed(Parser *px, const Chunk *chunk) {
   return stmt;
 }
 
-static void parse_python_file(Arena *arena, Interner *interner, const Source *source, StmtVec *module) {
+// A file with more broken functions than this is no Python: the first of them too many is reported, and that
+// is all.
+enum { MOST_UNPARSED = 200 };
+
+static void parse_python_file(Parser *file, StmtVec *module) {
+  Arena *arena = file->arena;
+  Interner *interner = file->interner;
+  const Source *source = file->source;
   Diags *quiet = diags_new(arena, source);
+  int nunparsed = 0;
   uint32_t at = text_begin(source);
   Chunk chunk;
   while (splitter_next(source, &at, &chunk)) {
@@ -96,6 +117,11 @@ static void parse_python_file(Arena *arena, Interner *interner, const Source *so
     px_run(&px, TOK_START_FILE, chunk.begin, chunk.end);
     if (px.errors) {
       if (chunk.kind == CHUNK_FUNCTION) vec_push(arena, module, unparsed(&px, &chunk));
+      if (++nunparsed > MOST_UNPARSED) {
+        px_error(file, DIAG_syntax, chunk.name, "more than %d pieces of this file are not Python",
+                 MOST_UNPARSED);
+        return;
+      }
       quiet = diags_new(arena, source);
       continue;
     }
@@ -110,7 +136,7 @@ bool parse(Arena *arena, Interner *interner, const Source *source, Diags *ds, co
   Parser px = px_new(arena, interner, source, ds);
   StmtVec statements = {0};
   if (is_python_file(source)) {
-    parse_python_file(arena, interner, source, &statements);
+    parse_python_file(&px, &statements);
   } else {
     parse_tile_file(&px, &statements);
   }

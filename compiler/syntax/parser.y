@@ -1,11 +1,13 @@
 /* The grammar. Actions only build nodes, through ast.c; rules that would need a sentence are in check.c.
  *
- * Precedence is in the layers of the expression rules. Left-recursive lists keep the parser's stack short, so that its
- * bound (YYMAXDEPTH) is reached by nesting alone: that is an error like any other, and so nothing recurses without end.
+ * Precedence is in the layers of the expression rules. Left-recursive lists keep the parser's stack short,
+ * so that its bound (YYMAXDEPTH) is reached by nesting alone: that is an error like any other, and so
+ * nothing recurses without end.
  *
  * Errors. A header that does not parse is cut at its ':' (`IF error suite`), a statement at its line end
- * (`error NEWLINE`); missing ':' and missing or unexpected blocks are rules of their own. layout.c sees to it that a
- * line end and INDENT and DEDENT come in pairs whatever the text, so that recovery never leaves a block half open. */
+ * (`error NEWLINE`); missing ':' and missing or unexpected blocks are rules of their own. layout.c sees to
+ * it that a line end and INDENT and DEDENT come in pairs whatever the text, so that recovery never leaves a
+ * block half open. */
 %define api.pure full
 %define api.prefix {grammar_}
 %define api.token.prefix {TOK_}
@@ -28,10 +30,10 @@ static void grammar_error(const Span *span, Parser *px, void *scanner, const cha
 
 #define YYMAXDEPTH 10000
 
-#define YYLLOC_DEFAULT(out, rhs, n)                                                                           \
-  do {                                                                                                        \
-    (out).begin = (n) ? YYRHSLOC(rhs, 1).begin : YYRHSLOC(rhs, 0).end;                                         \
-    (out).end = (n) ? YYRHSLOC(rhs, n).end : YYRHSLOC(rhs, 0).end;                                             \
+#define YYLLOC_DEFAULT(out, rhs, n)                                                                          \
+  do {                                                                                                       \
+    (out).begin = (n) ? YYRHSLOC(rhs, 1).begin : YYRHSLOC(rhs, 0).end;                                       \
+    (out).end = (n) ? YYRHSLOC(rhs, n).end : YYRHSLOC(rhs, 0).end;                                           \
   } while (0)
 
 #define NEW(T) ARENA_NEW(px->arena, T)
@@ -74,6 +76,12 @@ static const Expr *tuple_of(Parser *px, const ExprVec *elements, bool has_comma,
 static Stmt *value_stmt(Parser *px, StmtKind kind, Span span, const Expr *value) {
   Stmt *stmt = stmt_new(px, kind, span);
   stmt->value = value;
+  return stmt;
+}
+
+static Stmt *unsupported_stmt(Parser *px, Span span, const char *what) {
+  Stmt *stmt = stmt_new(px, STMT_UNSUPPORTED, span);
+  stmt->what = what;
   return stmt;
 }
 
@@ -201,10 +209,11 @@ static ClauseVec *add_condition(Parser *px, ClauseVec *clauses, const Expr *cond
 %token <expr> NUMBER "a number"
 %token STRING "a string"
 %token FALSE "'False'" NONE "'None'" TRUE "'True'" AND "'and'" AS "'as'" ASSERT "'assert'" ASYNC "'async'"
-%token AWAIT "'await'" BREAK "'break'" CLASS "'class'" CONTINUE "'continue'" DEF "'def'" DEL "'del'" ELIF "'elif'"
-%token ELSE "'else'" EXCEPT "'except'" FINALLY "'finally'" FOR "'for'" FROM "'from'" GLOBAL "'global'" IF "'if'"
-%token IMPORT "'import'" IN "'in'" IS "'is'" LAMBDA "'lambda'" NONLOCAL "'nonlocal'" NOT "'not'" OR "'or'"
-%token PASS "'pass'" RAISE "'raise'" RETURN "'return'" TRY "'try'" WHILE "'while'" WITH "'with'" YIELD "'yield'"
+%token AWAIT "'await'" BREAK "'break'" CLASS "'class'" CONTINUE "'continue'" DEF "'def'" DEL "'del'"
+%token ELIF "'elif'" ELSE "'else'" EXCEPT "'except'" FINALLY "'finally'" FOR "'for'" FROM "'from'"
+%token GLOBAL "'global'" IF "'if'" IMPORT "'import'" IN "'in'" IS "'is'" LAMBDA "'lambda'"
+%token NONLOCAL "'nonlocal'" NOT "'not'" OR "'or'" PASS "'pass'" RAISE "'raise'" RETURN "'return'" TRY "'try'"
+%token WHILE "'while'" WITH "'with'" YIELD "'yield'"
 %token POW "'**'" FLOORDIV "'//'" SHL "'<<'" SHR "'>>'" LE "'<='" GE "'>='" EQ "'=='" NE "'!='" ARROW "'->'"
 %token WALRUS "':='" ELLIPSIS "'...'"
 %token <op> AUG "an assignment operator"
@@ -213,8 +222,9 @@ static ClauseVec *add_condition(Parser *px, ClauseVec *clauses, const Expr *cond
 %type <stmts> simple_list
 %type <stmt> simple compound definition
 %type <withs> with_items with_item
-%type <expr> value testlist cond named expr ternary or_test and_test not_test comparison bitor bitxor bitand shift sum
-%type <expr> term factor power primary atom index slice_opt element item fstring_body
+%type <expr> value testlist cond named expr ternary or_test and_test not_test comparison
+%type <expr> bitor bitxor bitand shift sum
+%type <expr> term factor power primary atom index slice_opt element item
 %type <exprs> chain or_chain and_chain decorators
 %type <chain> compare_chain
 %type <op> compare_op
@@ -238,16 +248,12 @@ static ClauseVec *add_condition(Parser *px, ClauseVec *clauses, const Expr *cond
 
 start
   : START_FILE file                   { if ($2) px->statements = *$2; }
-  | START_EXPRESSION fstring_body     { px->expression = $2; }
-  ;
-
-fstring_body
-  : value
+  | START_EXPRESSION value            { px->expression = $2; }
   ;
 
 file
   : %empty                            { $$ = NEW(StmtVec); }
-  | file stmt                         { append(px, $1, $2); $$ = $1; }
+  | file stmt                         { module_append(px, $2, $1); $$ = $1; }
   ;
 
 stmts
@@ -293,7 +299,9 @@ block
 
 simple
   : testlist                          { $$ = value_stmt(px, STMT_EXPR, @$, $1); }
-  | yield                             { $$ = value_stmt(px, STMT_EXPR, @$, expr_unsupported(px, @$, "'yield'")); }
+  | yield                             {
+      $$ = value_stmt(px, STMT_EXPR, @$, expr_unsupported(px, @$, "'yield'"));
+    }
   | chain                             { $$ = assign_stmt(px, @$, $1); }
   | testlist AUG value                {
       Stmt *stmt = stmt_new(px, STMT_AUG_ASSIGN, @$);
@@ -324,7 +332,7 @@ simple
       stmt->assertion.message = $4;
       $$ = stmt;
     }
-  | SKIPPED                           { Stmt *stmt = stmt_new(px, STMT_UNSUPPORTED, @$); stmt->what = $1; $$ = stmt; }
+  | SKIPPED                           { $$ = unsupported_stmt(px, @$, $1); }
   ;
 
 chain
@@ -390,7 +398,7 @@ arms
   : %empty                            { $$ = NEW(ArmVec); }
   | arms ELIF cond suite              { PUSH($1, ((IfArm){$3, block_of($4), to_end(@2, @3)})); $$ = $1; }
   | arms ELSE IF cond suite           {
-      if (px_error(px, DIAG_syntax, to_end(@2, @3), "'else if' is written 'elif'")) diag_hint(px->ds, "write 'elif'");
+      px_error(px, DIAG_syntax, to_end(@2, @3), "'else if' is written 'elif'");
       PUSH($1, ((IfArm){$4, block_of($5), to_end(@2, @4)}));
       $$ = $1;
     }
@@ -423,7 +431,7 @@ with_item
 definition
   : function                          { $$ = $1; }
   | decorators function               { $2->function.decorators = list_of($1); $$ = $2; }
-  | decorators SKIPPED NEWLINE        { Stmt *stmt = stmt_new(px, STMT_UNSUPPORTED, @2); stmt->what = $2; $$ = stmt; }
+  | decorators SKIPPED NEWLINE        { $$ = unsupported_stmt(px, @2, $2); }
   | decorators %prec LOW              {
       px_error(px, DIAG_syntax, @1, "a decorator is followed by a function definition");
       $$ = stmt_new(px, STMT_PASS, @1);
@@ -436,8 +444,12 @@ decorators
   ;
 
 function
-  : DEF NAME '(' params ')' returns suite   { $$ = function_stmt(px, to_end(@1, @6), $2, @2, $4, $6, $7); }
-  | DEF error suite                   { $$ = function_stmt(px, @1, intern(px->interner, "?"), @1, NEW(ParamVec), NULL, $3); }
+  : DEF NAME '(' params ')' returns suite   {
+      $$ = function_stmt(px, to_end(@1, @6), $2, @2, $4, $6, $7);
+    }
+  | DEF error suite                   {
+      $$ = function_stmt(px, @1, intern(px->interner, "?"), @1, NEW(ParamVec), NULL, $3);
+    }
   ;
 
 returns

@@ -98,6 +98,7 @@ typedef struct {
   ReadAhead queue[2];                                 // tokens that skipping a statement read ahead
   int nqueue;
 
+  bool is_tile_file, has_statement;
   StmtVec statements;      // the result of a file
   const Expr *expression;  // the result of an expression
 } Parser;
@@ -205,6 +206,11 @@ void explain_unexpected(Parser *px, Span span, const char *const *expected, int 
 void explain_missing_colon(Parser *px, Span newline);
 void explain_missing_block(Parser *px, Span header, Span newline);
 void explain_unexpected_indent(Parser *px, Span indent);
+
+// ---- module.c
+
+// Adds top-level statements to the result; reports those that a .tile file may not have.
+void module_append(Parser *px, const StmtVec *stmts, StmtVec *module);
 
 // ---- splitter.c
 
