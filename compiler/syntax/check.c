@@ -91,8 +91,7 @@ static ParamKind kind_after(ParamKind previous, const Param *param) {
 
 static void check_order(Parser *px, const Param *param, ParamKind previous, bool has_default) {
   if (previous == PARAM_DOUBLE_STAR) {
-    px_error(px, DIAG_syntax, param->span, "'**%s' must be the last parameter",
-             param->name ? param->name : "");
+    px_error(px, DIAG_syntax, param->span, "nothing can follow the parameter with '**'");
   } else if (param->kind == PARAM_STAR && (previous == PARAM_STAR || previous == PARAM_KEYWORD_ONLY)) {
     px_error(px, DIAG_syntax, param->span, "there is already a '*' among the parameters");
   } else if (param->kind == PARAM_POSITIONAL_ONLY &&

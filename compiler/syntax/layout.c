@@ -16,10 +16,16 @@ bool px_is_spoiled(const Parser *px, uint32_t offset) {
 }
 
 void px_spoil(Parser *px, uint32_t offset) {
-  bool is_earlier_line = offset < px->line_begin;
-  px->spoiled_begin = is_earlier_line ? offset : px->line_begin;
-  px->spoiled_end = is_earlier_line ? px->line_begin : UINT32_MAX;
-  if (!is_earlier_line && px->nbrackets > 0) px->is_bracket_broken = true;
+  if (offset >= px->line_begin) {
+    px->spoiled_begin = px->line_begin;
+    px->spoiled_end = UINT32_MAX;
+    if (px->nbrackets > 0) px->is_bracket_broken = true;
+    return;
+  }
+  // Reported late, when the lexer is in a later line: only that line is spoiled.
+  px->spoiled_begin = px->spoiled_end = offset;
+  while (px->spoiled_end < px->line_begin && px->source->text[px->spoiled_end] != '\n') px->spoiled_end++;
+  if (px->spoiled_end < px->line_begin) px->spoiled_end++;
 }
 
 bool px_error(Parser *px, DiagCode code, Span span, const char *format, ...) {

@@ -67,6 +67,12 @@ static Span to_end(Span begin, Span end) {
   return (Span){begin.begin, end.end};
 }
 
+// An absent part of a slice has a place without width, perhaps before white space.
+static Span slice_span(const Span *begin, Span colons, const Span *end) {
+  bool has_begin = begin->begin < begin->end, has_end = end->begin < end->end;
+  return (Span){has_begin ? begin->begin : colons.begin, has_end ? end->end : colons.end};
+}
+
 // A list of elements as one expression: alone without a comma it is itself.
 static const Expr *tuple_of(Parser *px, const ExprVec *elements, bool has_comma, Span span) {
   if (elements->len == 1 && !has_comma) return check_single(px, elements->data[0]);
@@ -688,8 +694,10 @@ indices
 index
   : named
   | '*' bitor                         { $$ = expr_starred(px, @$, $2); }
-  | slice_opt ':' slice_opt           { $$ = expr_slice(px, @$, $1, $3, NULL); }
-  | slice_opt ':' slice_opt ':' slice_opt   { $$ = expr_slice(px, @$, $1, $3, $5); }
+  | slice_opt ':' slice_opt           { $$ = expr_slice(px, slice_span(&@1, @2, &@3), $1, $3, NULL); }
+  | slice_opt ':' slice_opt ':' slice_opt   {
+      $$ = expr_slice(px, slice_span(&@1, to_end(@2, @4), &@5), $1, $3, $5);
+    }
   ;
 
 slice_opt
