@@ -164,6 +164,10 @@ static bool map_option(PtxEmuTensorMap *map, const DtypeRow **dtype, const char 
     if (KEY("box")) map->rank = n;
     return n > 0;
   }
+  if (KEY("size")) {  // of a tensor in the corner of the array; pitches stay the array's
+    for (int i = 0; i < n; i++) map->size[n - 1 - i] = numbers[i];
+    return n > 0;
+  }
   if (KEY("swizzle")) {
     map->swizzle = VALUE("128") ? 3 : VALUE("64") ? 2 : VALUE("32") ? 1 : 0;
     return map->swizzle != 0 || VALUE("0");
@@ -186,7 +190,7 @@ static bool map_options(EmuArgs *args, const char *clause, const char *at, PtxEm
     at++;
     size_t length = strcspn(at, ","), key = strcspn(at, "=");
     if (key >= length || !map_option(map, dtype, at, key, at + key + 1, length - key - 1)) {
-      return fail(args, "options are dtype=, box=D0xD1, swizzle=0|32|64|128, interleave=0|16|32, oob=zero|nan, strides=", clause);
+      return fail(args, "options are dtype=, box=D0xD1, swizzle=0|32|64|128, interleave=0|16|32, oob=zero|nan, strides=, size=", clause);
     }
     at += length;
   }
@@ -207,9 +211,10 @@ static bool map_clause(EmuArgs *args, const char *clause, const char *rest, uint
   map.type = dtype->tma;
   uint64_t pitch = array->npy.item_bytes;
   for (int i = 0; i < map.rank; i++) {
-    map.size[i] = array->npy.shape[map.rank - 1 - i];
+    uint64_t extent = array->npy.shape[map.rank - 1 - i];
+    if (map.size[i] == 0 || map.size[i] > extent) map.size[i] = extent;
     map.stride[i] = pitch;
-    pitch *= map.size[i];
+    pitch *= extent;
   }
   if (dtype->bits == 4) map.size[0] *= 2;
   if (ptxemu_encode_tensor_map(args->emu, &map, out)) return true;
