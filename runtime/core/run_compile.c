@@ -1,0 +1,116 @@
+// posix_spawn of tilec with its diagnostics going where ours go, into a folder that is gone before the kernel
+// starts.
+#include "core/run_compile.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+// tilec in the folder of this program. False: printed.
+static bool find_compiler(char path[PATH_MAX]) {
+  ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+  path[length > 0 ? length : 0] = '\0';
+  char *slash = strrchr(path, '/');
+  if (length <= 0 || !slash || slash - path + sizeof "/tilec" > PATH_MAX) {
+    fputs("tile-run: cannot tell where this program is, so not where tilec is\n", stderr);
+    return false;
+  }
+  strcpy(slash, "/tilec");
+  if (access(path, X_OK) == 0) return true;
+  fprintf(stderr, "tile-run: %s: %s; it compiles source files\n", path, strerror(errno));
+  return false;
+}
+
+// The command line of tilec; strings that had to be made are in `made`, one for each -D.
+static char **command(const RunOptions *options, char *compiler, char *output, char **made) {
+  char **argv = calloc(12 + 2 * (size_t)options->defines.count, sizeof *argv);
+  if (!argv) return NULL;
+  int n = 0;
+  argv[n++] = compiler;
+  argv[n++] = (char *)(uintptr_t)options->file;
+  argv[n++] = "-o";
+  argv[n++] = output;
+  if (options->kernel) argv[n++] = "--kernel", argv[n++] = (char *)(uintptr_t)options->kernel;
+  if (options->arch) argv[n++] = "--arch", argv[n++] = (char *)(uintptr_t)options->arch;
+  if (options->optimise) argv[n++] = (char *)(uintptr_t)options->optimise;
+  for (int i = 0; i < options->defines.count; i++) {
+    const RunPair *define = &options->defines.data[i];
+    if (asprintf(&made[i], "%s=%s", define->name, define->value) < 0) made[i] = NULL;
+    argv[n++] = "-D";
+    argv[n++] = made[i];
+  }
+  return argv;
+}
+
+// Exit status of the child, RUN_USAGE when it did not start or did not end by itself.
+static int spawn(char **argv) {
+  pid_t child;
+  int status, failure = posix_spawn(&child, argv[0], NULL, NULL, argv, environ);
+  if (failure) {
+    fprintf(stderr, "tile-run: cannot start %s: %s\n", argv[0], strerror(failure));
+    return RUN_USAGE;
+  }
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return RUN_USAGE;
+  if (WIFEXITED(status)) return WEXITSTATUS(status);
+  fprintf(stderr, "tile-run: tilec was ended by signal %d\n", WTERMSIG(status));
+  return RUN_USAGE;
+}
+
+static int compile_to(const RunOptions *options, char *output) {
+  char compiler[PATH_MAX];
+  if (!find_compiler(compiler)) return RUN_USAGE;
+  char **made = calloc((size_t)options->defines.count + 1, sizeof *made);
+  char **argv = made ? command(options, compiler, output, made) : NULL;
+  int status = RUN_USAGE;
+  if (argv)
+    status = spawn(argv);
+  else
+    fputs("tile-run: out of memory\n", stderr);
+  for (int i = 0; made && i < options->defines.count; i++) free(made[i]);
+  free(made);
+  free(argv);
+  return status;
+}
+
+// The source's name with .cubin, since it appears in messages.
+static char *output_path(const char *folder, const char *source) {
+  const char *slash = strrchr(source, '/');
+  const char *name = slash ? slash + 1 : source;
+  const char *dot = strrchr(name, '.');
+  char *path = NULL;
+  return asprintf(&path, "%s/%.*s.cubin", folder, dot ? (int)(dot - name) : (int)strlen(name), name) < 0
+             ? NULL
+             : path;
+}
+
+int run_compile(const RunOptions *options, TileModule **out) {
+  const char *temporary = getenv("TMPDIR");
+  char folder[PATH_MAX];
+  snprintf(folder, sizeof folder, "%s/tile-run-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+  if (!mkdtemp(folder)) {
+    fprintf(stderr, "tile-run: no temporary folder %s: %s\n", folder, strerror(errno));
+    return RUN_USAGE;
+  }
+  char *path = output_path(folder, options->file);
+  int status = path ? compile_to(options, path) : RUN_USAGE;
+  if (status == RUN_OK) {
+    TileError *error = tile_module_open(path, out);
+    if (error) {
+      fprintf(stderr, "tile-run: %s\n", tile_error_message(error));
+      status = RUN_USAGE;
+    }
+    tile_error_free(error);
+  }
+  if (path) unlink(path);
+  rmdir(folder);
+  free(path);
+  return status;
+}

@@ -1,0 +1,12 @@
+// A source file becomes a cubin: tile-run's sibling tilec does it.
+#ifndef TILE_CORE_RUN_COMPILE_H
+#define TILE_CORE_RUN_COMPILE_H
+
+#include "core/run_options.h"
+#include "tile.h"
+
+// Compiles options->file and opens the result. Returns RUN_OK, or the exit status (tilec's own when it
+// complained); what went wrong has been printed.
+int run_compile(const RunOptions *options, TileModule **out);
+
+#endif

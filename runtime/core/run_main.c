@@ -1,0 +1,369 @@
+// tile-run: opens or compiles a kernel, binds arrays by parameter name, launches, compares, times. What is
+// not given is random and said so.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "core/run_array.h"
+#include "core/run_compare.h"
+#include "core/run_compile.h"
+#include "core/run_options.h"
+#include "tile.h"
+
+enum { DEFAULT_SIZE = 256 };
+
+typedef struct {
+  const RunOptions *options;
+  TileModule *module;
+  const TileKernel *kernel;
+  TileDevice *device;
+  TileCall *call;
+  RunArray *arrays;  // one for each tensor parameter
+  int narrays;
+  bool from_source;
+} Run;
+
+// ---- Errors
+
+static int exit_status(const TileError *error) {
+  switch (tile_error_status(error)) {
+  case TILE_OK:
+    return RUN_OK;
+  case TILE_FINDING:
+    return RUN_WRONG;
+  case TILE_INVALID:
+  case TILE_UNAVAILABLE:
+    return RUN_USAGE;
+  case TILE_FAULT:
+  case TILE_HANG:
+    return RUN_FAULT;
+  }
+  return RUN_USAGE;
+}
+
+// Prints and frees the error; its exit status.
+static int report(TileError *error) {
+  int status = exit_status(error);
+  if (error) {
+    const char *message = tile_error_message(error);
+    size_t length = strlen(message);
+    fflush(stdout);
+    fprintf(stderr, "tile-run: %s%s", message, length && message[length - 1] == '\n' ? "" : "\n");
+  }
+  tile_error_free(error);
+  return status;
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t length = strlen(text), end_length = strlen(end);
+  return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+// ---- Opening
+
+static int open_module(Run *run) {
+  const RunOptions *options = run->options;
+  run->from_source = ends_with(options->file, ".tile") || ends_with(options->file, ".py");
+  if (run->from_source) return run_compile(options, &run->module);
+  if (!ends_with(options->file, ".cubin") && !ends_with(options->file, ".ptx"))
+    return report(error_new(TILE_INVALID, "%s: not a .tile, .py, .cubin or .ptx file", options->file));
+  if (options->arch || options->optimise)
+    return report(
+        error_new(TILE_INVALID, "%s is compiled already; --arch and -O are for source files", options->file));
+  return report(tile_module_open(options->file, &run->module));
+}
+
+static TileError *open_device(Run *run) {
+  const RunOptions *options = run->options;
+  bool for_emulator = options->order || options->checks || options->sms;
+  TileDeviceOptions device = {.backend = options->device,
+                              .arch = tile_kernel_arch(run->kernel),
+                              .order = options->order,
+                              .checks = options->checks,
+                              .sms = options->sms};
+  if (for_emulator && options->device && strcmp(options->device, "cuda") == 0)
+    return error_new(TILE_INVALID,
+                     "--order, --check and --sms only make sense in the emulator (--device emu)");
+  if (for_emulator) device.backend = "emu";
+  TileError *error = tile_device_open(&device, &run->device);
+  return error ? error : tile_module_load(run->module, run->device);
+}
+
+// ---- Arguments
+
+static RunArray *find_array(Run *run, const char *name) {
+  for (int i = 0; i < run->narrays; i++)
+    if (strcmp(run->arrays[i].param->name, name) == 0) return &run->arrays[i];
+  return NULL;
+}
+
+static TileError *no_array(Run *run, const char *flag, const char *name) {
+  const char *names[64];
+  int count = 0;
+  for (int i = 0; i < run->narrays && count < 64; i++) names[count++] = run->arrays[i].param->name;
+  const char *near = error_nearest(name, names, count);
+  ErrorText text = {0};
+  error_text(&text, "%s %s: kernel %s has no tensor of that name", flag, name, tile_kernel_name(run->kernel));
+  if (near)
+    error_text(&text, "; did you mean %s?", near);
+  else
+    for (int i = 0; i < count; i++) error_text(&text, "%s%s", i ? ", " : "; it has ", names[i]);
+  return error_of_text(TILE_INVALID, &text);
+}
+
+// Names on the command line are known, and results are asked of tensors that are written, before anything
+// runs.
+static TileError *check_names(Run *run) {
+  const struct {
+    const char *flag;
+    const RunPairs *pairs;
+    bool results;
+  } all[] = {{"--in", &run->options->inputs, false},
+             {"--out", &run->options->outputs, true},
+             {"--expect", &run->options->expects, true}};
+  for (int k = 0; k < 3; k++) {
+    for (int i = 0; i < all[k].pairs->count; i++) {
+      const RunArray *array = find_array(run, all[k].pairs->data[i].name);
+      if (!array) return no_array(run, all[k].flag, all[k].pairs->data[i].name);
+      if (all[k].results && !(array->param->access & TILE_WRITE))
+        return error_new(TILE_INVALID, "%s %s: the kernel does not write it", all[k].flag,
+                         array->param->name);
+    }
+  }
+  return NULL;
+}
+
+static const TileParam *find_scalar(const Run *run, const char *name) {
+  for (int i = 0; i < tile_kernel_param_count(run->kernel); i++) {
+    const TileParam *param = tile_kernel_param(run->kernel, i);
+    if (param->kind == TILE_PARAM_SCALAR && strcmp(param->name, name) == 0) return param;
+  }
+  return NULL;
+}
+
+static bool parse_int(const char *text, int64_t *out) {
+  char *end;
+  *out = strtoll(text, &end, 0);
+  return end != text && !*end;
+}
+
+static TileError *set_scalar(Run *run, const TileParam *param, const char *text) {
+  int64_t integer;
+  char *end;
+  if (parse_int(text, &integer)) return tile_call_int(run->call, param->name, integer);
+  double number = strtod(text, &end);
+  if (end == text || *end) return error_new(TILE_INVALID, "-D %s=%s: no number", param->name, text);
+  return tile_call_float(run->call, param->name, number);
+}
+
+// Of a compiled kernel, -D fixes a size or a scalar; of a source file, tilec had it.
+static TileError *apply_defines(Run *run) {
+  TileError *error = NULL;
+  for (int i = 0; i < run->options->defines.count && !run->from_source && !error; i++) {
+    const RunPair *define = &run->options->defines.data[i];
+    const TileParam *scalar = find_scalar(run, define->name);
+    int64_t size;
+    if (scalar)
+      error = set_scalar(run, scalar, define->value);
+    else if (parse_int(define->value, &size))
+      error = tile_call_size(run->call, define->name, size);
+    else
+      error = error_new(TILE_INVALID, "-D %s=%s: a size is an integer", define->name, define->value);
+  }
+  return error;
+}
+
+static TileError *read_inputs(Run *run) {
+  TileError *error = NULL;
+  for (int i = 0; i < run->options->inputs.count && !error; i++) {
+    const RunPair *input = &run->options->inputs.data[i];
+    RunArray *array = find_array(run, input->name);
+    array->given = true;
+    error = run_array_read(array, input->value);
+    if (!error) error = run_array_place(array, run->device, run->call);
+  }
+  return error;
+}
+
+static TileError *default_sizes(Run *run) {
+  for (int i = 0; i < tile_kernel_size_count(run->kernel); i++) {
+    const char *name = tile_kernel_size_name(run->kernel, i);
+    int64_t value;
+    if (tile_call_size_value(run->call, name, &value)) continue;
+    TileError *error = tile_call_size(run->call, name, DEFAULT_SIZE);
+    if (error) return error;
+    printf("%s = %d (default; choose with -D %s=… or --in)\n", name, DEFAULT_SIZE, name);
+  }
+  return NULL;
+}
+
+static bool is_defined(const Run *run, const char *name) {
+  for (int i = 0; i < run->options->defines.count; i++)
+    if (strcmp(run->options->defines.data[i].name, name) == 0) return true;
+  return false;
+}
+
+static TileError *default_scalars(Run *run) {
+  TileError *error = NULL;
+  for (int i = 0; i < tile_kernel_param_count(run->kernel) && !error; i++) {
+    const TileParam *param = tile_kernel_param(run->kernel, i);
+    if (param->kind != TILE_PARAM_SCALAR || (is_defined(run, param->name) && !run->from_source)) continue;
+    error = tile_call_int(run->call, param->name, 1);
+    printf("%s = 1 (default; choose with -D %s=…)\n", param->name, param->name);
+  }
+  return error;
+}
+
+// Tensors that --in does not give: random where the kernel reads, poison where it only writes.
+static TileError *fill_rest(Run *run) {
+  int random = 0;
+  for (int i = 0; i < run->narrays; i++) {
+    RunArray *array = &run->arrays[i];
+    if (array->given) continue;
+    TileError *error = tile_call_shape(run->call, array->param->name, array->shape);
+    if (!error) error = run_array_shape(array);
+    if (error) return error;
+    bool reads = array->param->access & TILE_READ;
+    if (reads)
+      run_array_random(array, run->options->seed + ((uint64_t)(i + 1) << 32));
+    else
+      run_array_poison(array);
+    if (reads) printf("%s%s", random++ ? ", " : "random numbers (seed ", "");
+    if (reads && random == 1) printf("%" PRIu64 ") in ", run->options->seed);
+    if (reads) printf("%s", array->param->name);
+    error = run_array_place(array, run->device, run->call);
+    if (error) return error;
+  }
+  if (random) putchar('\n');
+  return NULL;
+}
+
+static TileError *prepare(Run *run) {
+  int count = tile_kernel_param_count(run->kernel);
+  run->arrays = calloc((size_t)count + 1, sizeof *run->arrays);
+  if (!run->arrays) return error_no_memory();
+  for (int i = 0; i < count; i++) {
+    const TileParam *param = tile_kernel_param(run->kernel, i);
+    if (param->kind == TILE_PARAM_TENSOR) run->arrays[run->narrays++].param = param;
+  }
+  TileError *error = check_names(run);
+  if (!error) error = open_device(run);
+  if (!error) error = tile_call_new(run->kernel, &run->call);
+  if (!error) error = apply_defines(run);
+  if (!error) error = read_inputs(run);
+  if (!error) error = default_sizes(run);
+  if (!error) error = default_scalars(run);
+  return error ? error : fill_rest(run);
+}
+
+// ---- Launch
+
+static TileError *print_plan(Run *run) {
+  TilePlan plan;
+  TileError *error = tile_call_plan(run->call, &plan);
+  if (error) return error;
+  printf("kernel %s (%s, %s) on %s: ", tile_kernel_name(run->kernel), plan.variant,
+         tile_kernel_arch(run->kernel), tile_device_name(run->device));
+  if (plan.nothing) {
+    puts("nothing to launch, a size is 0");
+    return NULL;
+  }
+  printf("grid %ux%ux%u, block %u", plan.grid[0], plan.grid[1], plan.grid[2], plan.block[0]);
+  if (plan.cluster[0] * plan.cluster[1] * plan.cluster[2] > 1)
+    printf(", cluster %ux%ux%u", plan.cluster[0], plan.cluster[1], plan.cluster[2]);
+  printf(", %u bytes of shared memory\n", plan.shared);
+  fflush(stdout);
+  return NULL;
+}
+
+static bool expected(const Run *run, const char *name) {
+  for (int i = 0; i < run->options->expects.count; i++)
+    if (strcmp(run->options->expects.data[i].name, name) == 0) return true;
+  return false;
+}
+
+// Reads results back, writes them, compares them or says a line about them. Goes on after a wrong one.
+static int results(Run *run) {
+  int status = RUN_OK;
+  for (int i = 0; i < run->narrays && status == RUN_OK; i++)
+    if (run->arrays[i].param->access & TILE_WRITE)
+      status = report(run_array_fetch(&run->arrays[i], run->device));
+  for (int i = 0; i < run->options->outputs.count && status == RUN_OK; i++) {
+    const RunPair *output = &run->options->outputs.data[i];
+    status = report(run_array_write(find_array(run, output->name), output->value));
+  }
+  for (int i = 0; i < run->narrays && status == RUN_OK; i++)
+    if ((run->arrays[i].param->access & TILE_WRITE) && !expected(run, run->arrays[i].param->name))
+      run_summary(&run->arrays[i]);
+  bool any_wrong = false;
+  for (int i = 0; i < run->options->expects.count && status == RUN_OK; i++) {
+    const RunPair *expect = &run->options->expects.data[i];
+    bool wrong = false;
+    status = report(run_expect(find_array(run, expect->name), expect->value, run->options->rtol,
+                               run->options->atol, &wrong));
+    any_wrong = any_wrong || wrong;
+  }
+  return status == RUN_OK && any_wrong ? RUN_WRONG : status;
+}
+
+static int compare_times(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static int bench(Run *run) {
+  int count = run->options->bench, status = RUN_OK;
+  double *seconds = calloc((size_t)count, sizeof *seconds);
+  if (!seconds) return report(error_no_memory());
+  for (int i = 0; i < count && status == RUN_OK; i++)
+    status = report(tile_call_time(run->call, NULL, &seconds[i]));
+  qsort(seconds, (size_t)count, sizeof *seconds, compare_times);
+  bool emulated = strcmp(tile_device_backend(run->device), "emu") == 0;
+  double median = count % 2 ? seconds[count / 2] : (seconds[count / 2 - 1] + seconds[count / 2]) / 2;
+  if (status == RUN_OK)
+    printf("%d launches: median %.6g ms, fastest %.6g ms, slowest %.6g ms%s\n", count, 1e3 * median,
+           1e3 * seconds[0], 1e3 * seconds[count - 1],
+           emulated ? " (of the emulator, which says nothing about a GPU)" : "");
+  free(seconds);
+  return status;
+}
+
+static int run_all(Run *run) {
+  int status = open_module(run);
+  if (status != RUN_OK) return status;
+  TileError *error = tile_module_find(run->module, run->options->kernel, &run->kernel);
+  if (!error) error = prepare(run);
+  if (!error) error = print_plan(run);
+  if (error) return report(error);
+  error = tile_call_launch(run->call, NULL);
+  if (!error) error = tile_synchronize(run->device, NULL);
+  // After a finding the kernel has run to its end: its results are worth seeing.
+  int launched = report(error);
+  if (launched != RUN_OK && launched != RUN_WRONG) return launched;
+  status = results(run);
+  if (status == RUN_OK && launched == RUN_OK && run->options->bench) status = bench(run);
+  return status != RUN_OK ? status : launched;
+}
+
+int main(int argc, char **argv) {
+  RunOptions options;
+  Run run = {.options = &options};
+  int status = RUN_USAGE;
+  if (run_options_parse(argc, argv, &options)) {
+    status = RUN_OK;
+    if (options.help)
+      run_options_help();
+    else
+      status = run_all(&run);
+  }
+  for (int i = 0; i < run.narrays; i++) run_array_free(&run.arrays[i]);
+  free(run.arrays);
+  tile_call_free(run.call);
+  tile_module_close(run.module);
+  tile_device_close(run.device);
+  run_options_free(&options);
+  if (fflush(stdout) != 0 && status == RUN_OK) status = RUN_USAGE;
+  return status;
+}

@@ -1,0 +1,38 @@
+// tile-run's command line.
+#ifndef TILE_CORE_RUN_OPTIONS_H
+#define TILE_CORE_RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Exit codes (docs/runtime.md).
+enum { RUN_OK = 0, RUN_WRONG = 1, RUN_USAGE = 2, RUN_FAULT = 3 };
+
+// NAME=VALUE of the command line, cut in two.
+typedef struct {
+  const char *name, *value;
+} RunPair;
+
+typedef struct {
+  RunPair *data;
+  int count;
+} RunPairs;
+
+typedef struct {
+  const char *file;
+  const char *kernel, *arch, *optimise;  // optimise: "-O2"; NULL: not given
+  const char *device, *order, *checks;   // NULL: not given
+  int sms;                               // 0: not given
+  RunPairs defines, inputs, outputs, expects;
+  uint64_t seed;
+  double rtol, atol;  // negative: not given
+  int bench;          // 0: no timing
+  bool help;
+} RunOptions;
+
+// False: printed what is wrong. The pairs are freed with run_options_free; strings point into argv.
+bool run_options_parse(int argc, char **argv, RunOptions *out);
+void run_options_free(RunOptions *options);
+void run_options_help(void);
+
+#endif
