@@ -213,29 +213,37 @@ static void conflict(Solver *s, const TirOp *op, const TirValue *value, const Ti
   s->ok = false;
 }
 
+// Rows of a TMEM access (PTX ISA 9.7.16.8.1): warp w mod 4 reaches lanes 32 w to 32 w + 31.
+enum { LANES = 128 };
+
+// Every access to TMEM by threads needs whole groups of four warps.
+static void check_threads(Solver *s, TirOpList ops) {
+  for (int i = 0; i < ops.len && s->threads % LANES; i++) {
+    const TirOp *op = ops.data[i];
+    if (op_path(op) != PATH_TMEM_LOAD && op_path(op) != PATH_TMEM_STORE) continue;
+    diag_error(
+        s->cx->ds, DIAG_fragment_threads, op->span,
+        "threads=%d does not suit an access to TMEM: each group of 4 warps covers the %d lanes, so threads "
+        "is a multiple of %d",
+        s->threads, LANES, LANES);
+    s->ok = false;
+    return;
+  }
+}
+
 static bool seed_layout(Solver *s, const Node *node, Layout *out) {
-  enum {
-    LANES = 128
-  };  // the rows of a TMEM access (PTX ISA 9.7.16.8.1): warp w mod 4 reads lanes 32 w to 32 w + 31
   const Type *type = &node->type;
   if (layout_row(type, s->threads, out)) return true;
-  if (s->threads % LANES) {
-    diag_error(s->cx->ds, DIAG_fragment_threads, node->seed->span,
-               "threads=%d does not suit a copy between TMEM and a fragment: each group of 4 warps covers "
-               "the %d lanes, so threads "
-               "is a multiple of %d",
-               s->threads, LANES, LANES);
-  } else if (type->rank != 2 || type->shape[0] % LANES) {
+  s->ok = false;
+  if (type->rank != 2 || type->shape[0] % LANES)
     diag_error(s->cx->ds, DIAG_tmem_rows, node->seed->span,
                "%s has %lld rows; TMEM is copied in multiples of %d rows for now",
                tile_buffer_name(node->value), (long long)type->shape[0], LANES);
-  } else {
+  else
     diag_error(
         s->cx->ds, DIAG_fragment_threads, node->seed->span,
         "threads=%d does not suit a fragment of %lld columns: %d groups of 4 warps share the columns evenly",
         s->threads, (long long)type->shape[1], s->threads / LANES);
-  }
-  s->ok = false;
   return false;
 }
 
@@ -378,6 +386,7 @@ bool lay_out_fragments(PassCx *cx, TirKernel *kernel) {
   forget(ops);
   for (int i = 0; i < ops.len; i++)
     if (ops.data[i]->kind != OP_view) check_whole(s, ops.data[i]);
+  check_threads(s, ops);
   if (!s->ok) return false;
   find_replicated(s, ops);
   add_constraints(s, ops);
