@@ -195,7 +195,7 @@ static TirValue *find_escape(const Cutter *c) {
 static bool ops_meet(const TirOp *a, unsigned a_access, const TirValue *a_buffer, const TirOp *b,
                      unsigned b_access, TirValue *b_buffer) {
   if (!((a_access | b_access) & WRITES) || tir_root((TirValue *)a_buffer) != tir_root(b_buffer)) return false;
-  return a != b && !(tile_is(a) && tile_is(b) && a_buffer == b_buffer);
+  return a != b && !(tile_is(a) && tile_is(b) && tir_same_value(a_buffer, b_buffer));
 }
 
 typedef struct {

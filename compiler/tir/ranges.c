@@ -209,3 +209,21 @@ TirRange tir_known_range(const TirValue *value) {
 int64_t tir_known_multiple(const TirValue *value) {
   return range_of(value, MAX_DEPTH).multiple;
 }
+
+static bool same(const TirValue *a, const TirValue *b, int depth) {
+  if (a == b) return true;
+  if (!a || !b || depth == 0) return false;
+  const TirOp *x = a->op, *y = b->op;
+  if (x->kind != y->kind || !op_def(x->kind)->pure || x->nargs != y->nargs || a->index != b->index)
+    return false;
+  if (!type_equal(&a->type, &b->type)) return false;
+  for (int i = 0; i < OP_MAX_ATTRS; i++)
+    if (x->attrs[i] != y->attrs[i]) return false;
+  for (int i = 0; i < x->nargs; i++)
+    if (!same(x->args[i], y->args[i], depth - 1)) return false;
+  return true;
+}
+
+bool tir_same_value(const TirValue *a, const TirValue *b) {
+  return same(a, b, MAX_DEPTH);
+}

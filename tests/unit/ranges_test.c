@@ -68,6 +68,16 @@ static void check_types(Bench *t) {
   CHECK_INT(t->c, tir_gcd(0, -12), 12);
 }
 
+static void check_same(Bench *t) {
+  TirValue *a = tir_binary(&t->b, OP_mul, tir_block_idx(&t->b, 0), tir_int(&t->b, 128));
+  TirValue *b = tir_binary(&t->b, OP_mul, tir_block_idx(&t->b, 0), tir_int(&t->b, 128));
+  TirValue *other = tir_binary(&t->b, OP_mul, tir_block_idx(&t->b, 1), tir_int(&t->b, 128));
+  CHECK(t->c, tir_same_value(a, b));
+  CHECK(t->c, !tir_same_value(a, other));
+  TirValue *cell = tir_cell(&t->b, intern(t->b.module->names, "c"), DTYPE_i32, a);
+  CHECK(t->c, !tir_same_value(tir_get(&t->b, cell), tir_get(&t->b, cell)));
+}
+
 int main(void) {
   Checks c = {0};
   Arena *arena = arena_new();
@@ -80,6 +90,7 @@ int main(void) {
   check_loops(&t);
   check_division(&t);
   check_types(&t);
+  check_same(&t);
   arena_free(arena);
   return check_report(&c);
 }
