@@ -265,15 +265,19 @@ ExecResult warp_exit(Machine *machine, Warp *warp, uint32_t lanes) {
   return EXEC_MOVED;
 }
 
+static bool same_callers(const Warp *warp, uint32_t a, uint32_t b) {
+  if (warp->calls == NULL) return true;
+  const CallStack *x = &warp->calls[first_lane(a)], *y = &warp->calls[first_lane(b)];
+  return x->depth == y->depth && memcmp(x->pc, y->pc, x->depth * sizeof *x->pc) == 0;
+}
+
 // Groups at the same place that can run become one.
 static void merge_at(Warp *warp, int index) {
   for (int i = 0; i < warp->ngroups; i++) {
     LaneGroup *into = &warp->groups[index], *from = &warp->groups[i];
     bool fits = from->wait.kind == WAIT_NONE || from->wait.kind == WAIT_LANES;
     if (i == index || from->pc != into->pc || !fits || from->resumed || into->resumed) continue;
-    bool deep = warp->calls != NULL &&
-                memcmp(&warp->calls[first_lane(from->lanes)], &warp->calls[first_lane(into->lanes)], sizeof(CallStack)) != 0;
-    if (deep) continue;
+    if (!same_callers(warp, from->lanes, into->lanes)) continue;
     into->lanes |= from->lanes;
     if (warp->current == i) warp->current = index;
     bool index_is_last = index == warp->ngroups - 1;

@@ -126,7 +126,7 @@ static void parse_bounds(Parser *p, Variable *v) {
     }
     int64_t count = parser_integer(p);
     parser_expect(p, ']');
-    if (count < 0 || (count > 0 && bytes > (1ull << 40) / (uint64_t)count)) parser_fail(p, "array of %lld elements", (long long)count);
+    if (count < 0 || (count > 0 && bytes > (1ull << 32) / (uint64_t)count)) parser_fail(p, "array of %lld elements", (long long)count);
     bytes *= (uint64_t)count;
   }
   v->bytes = bytes;

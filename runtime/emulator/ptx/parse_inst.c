@@ -49,7 +49,12 @@ static Value binary(Parser *p, int least) {
   return left;
 }
 
-static Value unary(Parser *p) {
+// Nested parentheses, braces and signs recurse; a text of nothing else must not take the stack.
+static void deeper(Parser *p) {
+  if (++p->depth > 200) parser_fail(p, "nested too deep");
+}
+
+static Value unary_inner(Parser *p) {
   if (parser_accept(p, '-')) {
     Value v = unary(p);
     v.bits = v.kind == TOKEN_INT ? 0 - v.bits : v.kind == TOKEN_F32 ? v.bits ^ 0x80000000u : v.bits ^ 1ull << 63;
@@ -81,6 +86,13 @@ static Value unary(Parser *p) {
     parser_fail(p, "expected a constant, found '%.*s'", p->token.length > 60 ? 60 : p->token.length, p->token.text);
   }
   parser_next(p);
+  return v;
+}
+
+static Value unary(Parser *p) {
+  deeper(p);
+  Value v = unary_inner(p);
+  p->depth--;
   return v;
 }
 
@@ -260,7 +272,7 @@ static void pair_operand(Parser *p, Inst *inst, Operand *out) {
   *out = (Operand){.kind = OPERAND_PAIR, .elems = elems, .nelems = 2};
 }
 
-static void parse_operand(Parser *p, Inst *inst, char letter, Operand *out) {
+static void operand(Parser *p, Inst *inst, char letter, Operand *out) {
   if (parser_accept(p, '[')) {
     address_operand(p, inst, out);
   } else if (parser_accept(p, '{')) {
@@ -286,6 +298,12 @@ static void parse_operand(Parser *p, Inst *inst, char letter, Operand *out) {
     PtxType type = letter_type(inst, letter);
     link_constant(p, row_of_type(type), convert_value(parse_expression(p), type), out);
   }
+}
+
+static void parse_operand(Parser *p, Inst *inst, char letter, Operand *out) {
+  deeper(p);
+  operand(p, inst, letter, out);
+  p->depth--;
 }
 
 // ---- instructions
@@ -322,8 +340,15 @@ static void push_ref(Parser *p, Operand *op, uint32_t inst) {
   vec_push(p->arena, &p->scope->refs, ref);
 }
 
+// What follows an unknown mnemonic may be anything: it is not looked at.
+static void skip_operands(Parser *p, Inst *inst) {
+  while (!parser_is(p, ';') && p->token.kind != TOKEN_END) parser_next(p);
+  inst->text_length = (int)(p->token.text - inst->text);
+  parser_accept(p, ';');
+}
+
 static void parse_operands(Parser *p, Inst *inst) {
-  const char *form = inst->def != NULL ? inst->def->operands : "*";
+  const char *form = inst->def->operands;
   Operand ops[32];
   int n = 0;
   char letter = '\0';
@@ -336,12 +361,12 @@ static void parse_operands(Parser *p, Inst *inst) {
       return;
     }
     parse_operand(p, inst, letter == '*' ? 'r' : letter, &ops[n]);
-    const char *why = inst->error == NULL && inst->def != NULL ? check_operand(inst, &ops[n], letter) : NULL;
+    const char *why = inst->error == NULL ? check_operand(inst, &ops[n], letter) : NULL;
     if (why != NULL) inst->error = text_printf(p->arena, "operand %d: %s", n + 1, why);
     n++;
     parser_accept(p, ',');
   }
-  if (inst->def != NULL && n < required(inst->def->operands) && inst->error == NULL) inst->error = "too few operands";
+  if (n < required(inst->def->operands) && inst->error == NULL) inst->error = "too few operands";
   inst->ops = ARENA_ARRAY(p->arena, Operand, n > 0 ? n : 1);
   if (n > 0) memcpy(inst->ops, ops, (size_t)n * sizeof *ops);
   inst->nops = (uint8_t)n;
@@ -374,9 +399,13 @@ static void parse_instruction(Parser *p) {
     inst.def = NULL;
     inst.error = text_copy(p->arena, error.text, strlen(error.text));
   }
-  if (p->token.length == 4 && memcmp(p->token.text, "call", 4) == 0) p->function->calls = true;
+  if (inst.def != NULL && strcmp(inst.def->name, "call") == 0) p->function->calls = true;
   parser_next(p);
-  parse_operands(p, &inst);
+  if (inst.def != NULL) {
+    parse_operands(p, &inst);
+  } else {
+    skip_operands(p, &inst);
+  }
   if (inst.def != NULL && inst.error == NULL && !inst_select(&inst, &error)) {
     inst.error = text_copy(p->arena, error.text, strlen(error.text));
   }

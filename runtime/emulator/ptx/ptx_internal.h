@@ -72,6 +72,7 @@ typedef struct {
   uint32_t constant_cap;  // power of two
   uint32_t constant_bytes;
   const char *text;       // start, for statement texts
+  int depth;              // of nested operands
   jmp_buf *fail;
   const char *error;
 } Parser;
