@@ -2,7 +2,7 @@
 takes build/ (or --param build=DIR).
 
 Substitutions: %tilec %tile-opt %tile-emu %tile-run %ptxas %python %unit %root %examples %gemm-reference %errors, besides lit's own. A test
-starts in an empty folder of its own. Features: ptxas, numpy, gpu, asan, small (TILE_TEST_SMALL=1), long (TILE_TEST_LONG=1).
+starts in an empty folder of its own. Features: ptxas, cuda_h (and %cuda_include), numpy, gpu, asan, small (TILE_TEST_SMALL=1), long (TILE_TEST_LONG=1).
 """
 import glob
 import os
@@ -53,9 +53,18 @@ def has_numpy():
     return subprocess.run([config.tile_python, "-c", "import numpy"], capture_output=True).returncode == 0
 
 
+def cuda_include():
+    """The folder of cuda.h, for the header that --header writes."""
+    places = [os.path.join(os.environ[v], "include") for v in ("CUDA_HOME",) if v in os.environ]
+    places += ["/usr/local/cuda/include", "/usr/local/include", "/usr/include"]
+    return next((place for place in places if os.path.exists(os.path.join(place, "cuda.h"))), None)
+
+
 ptxas = assembler()
+cuda_headers = cuda_include()
 features = {
     "ptxas": ptxas,
+    "cuda_h": cuda_headers,
     "numpy": has_numpy(),
     "gpu": glob.glob("/dev/nvidia[0-9]*"),
     "asan": config.tile_sanitized,
@@ -74,6 +83,7 @@ config.substitutions += [
     ("%ptxas", ptxas or "ptxas"),
     ("%gemm-reference", "%s %s --tile-run %s" % (
         config.tile_python, os.path.join(tests, "tools/gemm_reference.py"), os.path.join(binaries, "tile-run"))),
+    ("%cuda_include", cuda_headers or "cuda.h-is-missing"),
     ("%python", config.tile_python),
     ("%unit", os.path.join(config.tile_build, "tests", "unit")),
     ("%examples", os.path.join(config.tile_source, "lang-examples")),
