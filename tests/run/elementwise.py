@@ -102,7 +102,8 @@ class Case:
             same = (a == b) | (np.isnan(a) & np.isnan(b))
             if self.tolerance:
                 relative, absolute = self.tolerance
-                error = np.abs(a.astype(np.float64) - b)
+                with np.errstate(invalid="ignore"):
+                    error = np.abs(a.astype(np.float64) - b)
                 same |= error <= absolute + relative * np.abs(b.astype(np.float64))
         else:
             same = a == b
