@@ -71,10 +71,25 @@ static bool same_op(const TirOp *op, OpKind kind, Type type, int nargs, TirValue
   return type_equal(&op->results[0]->type, &type) && tir_in_launch(op->results[0]);
 }
 
+static void remember(TirBuilder *b, TirOp *op) {
+  const void *key = (const void *)(uintptr_t)hash_op(op->kind, op->results[0]->type, op->nargs, op->args,
+                                                     op->attrs[0], op->name);
+  LaunchOp *entry = ARENA_NEW(b->module->arena, LaunchOp);
+  *entry = (LaunchOp){op, map_get(b->kernel->launch_ops, key)};
+  map_put(b->kernel->launch_ops, key, entry);
+}
+
+// The table of a kernel that was cloned or parsed is made when it is first needed.
+static void index_launch_block(TirBuilder *b) {
+  b->kernel->launch_ops = map_new(b->module->arena);
+  for (TirOp *op = b->kernel->launch->first; op; op = op->next)
+    if (op->nresults == 1) remember(b, op);
+}
+
 // One result, made once for equal operands. `attr` is the op's first attribute.
 static TirValue *make_in_launch(TirBuilder *b, OpKind kind, Type type, int nargs, TirValue *const *args,
                                 int64_t attr, Name name) {
-  if (!b->kernel->launch_ops) b->kernel->launch_ops = map_new(b->module->arena);
+  if (!b->kernel->launch_ops) index_launch_block(b);
   const void *key = (const void *)(uintptr_t)hash_op(kind, type, nargs, args, attr, name);
   LaunchOp *chain = map_get(b->kernel->launch_ops, key);
   bool among_launch_ops = b->block == b->kernel->launch && b->before;
@@ -89,9 +104,7 @@ static TirValue *make_in_launch(TirBuilder *b, OpKind kind, Type type, int nargs
     tir_insert_before(b->before, op);
   } else {
     tir_append(b->kernel->launch, op);
-    LaunchOp *entry = ARENA_NEW(b->module->arena, LaunchOp);
-    *entry = (LaunchOp){op, chain};
-    map_put(b->kernel->launch_ops, key, entry);
+    remember(b, op);
   }
   return op->results[0];
 }

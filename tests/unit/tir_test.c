@@ -218,6 +218,9 @@ static void test_clone(Checks *c, Arena *arena) {
   t.module->kernels.len = 1;
   t.module->kernels.data[0] = copy;
   CHECK_TEXT(c, printed(&t), before);
+  TirBuilder again = tir_builder_at_end(t.module, copy->body, (Span){0, 0});
+  CHECK(c,
+        tir_size(&again, intern(t.names, "M")) == copy->launch->first->results[0]);  // found in a clone too
   tir_remove(copy->body->first);
   CHECK(c, !copy->body->first && !copy->body->last);
 }
