@@ -84,26 +84,32 @@ static bool self_overlaps(const TensorArg *arg) {
   return false;
 }
 
+// What each dimension must be, whatever the others are.
+static TileError *check_shape(const InfoTensor *declared, const TileTensor *tensor) {
+  for (int i = 0; i < tensor->rank; i++)
+    if (tensor->shape[i] < 0 || tensor->shape[i] > MAX_SIZE)
+      return error_new(TILE_INVALID, "%s: dimension %d is %lld; a size is 0 to 2^31 - 1", declared->name, i,
+                       (long long)tensor->shape[i]);
+  int bits = tile_dtype_bits(declared->dtype);
+  if (bits % 8 == 0 && tensor->address % (unsigned)(bits / 8))
+    return error_new(TILE_INVALID, "%s: its address 0x%llx is not a multiple of the element's %d bytes",
+                     declared->name, (unsigned long long)tensor->address, bits / 8);
+  return NULL;
+}
+
 TileError *launch_bind(const InfoTensor *declared, const TileTensor *tensor, TensorArg *out) {
   if (tensor->rank < 1 || tensor->rank > TILE_MAX_RANK)
     return error_new(TILE_INVALID, "%s: a tensor has 1 to %d dimensions, given %d", declared->name,
                      TILE_MAX_RANK, tensor->rank);
   if (tensor->dtype != declared->dtype || tensor->rank != declared->rank) return misfit(declared, tensor);
-  *out = (TensorArg){.bound = true, .rank = tensor->rank, .dtype = tensor->dtype, .address = tensor->address};
-  for (int i = 0; i < tensor->rank; i++)
-    if (tensor->shape[i] < 0 || tensor->shape[i] > MAX_SIZE)
-      return error_new(TILE_INVALID, "%s: dimension %d is %lld; a size is 0 to 2^31 - 1", declared->name, i,
-                       (long long)tensor->shape[i]);
-  TileError *error = set_strides(declared, tensor, out);
-  if (error) return error;
-  int bytes = (tile_dtype_bits(declared->dtype) + 7) / 8;
-  if (tile_dtype_bits(declared->dtype) % 8 == 0 && tensor->address % (unsigned)bytes)
-    return error_new(TILE_INVALID, "%s: its address 0x%llx is not a multiple of the element's %d bytes",
-                     declared->name, (unsigned long long)tensor->address, bytes);
-  if ((declared->access & TILE_WRITE) && self_overlaps(out))
-    return error_new(TILE_INVALID, "%s is written, but its strides put several elements at one address",
-                     declared->name);
-  return NULL;
+  TensorArg arg = {.bound = true, .rank = tensor->rank, .dtype = tensor->dtype, .address = tensor->address};
+  TileError *error = check_shape(declared, tensor);
+  if (!error) error = set_strides(declared, tensor, &arg);
+  if (!error && (declared->access & TILE_WRITE) && self_overlaps(&arg))
+    error = error_new(TILE_INVALID, "%s is written, but its strides put several elements at one address",
+                      declared->name);
+  if (!error) *out = arg;
+  return error;
 }
 
 // ---- Sizes

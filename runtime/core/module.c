@@ -165,7 +165,7 @@ TileError *tile_module_open(const char *path, TileModule **out) {
 
 void tile_module_close(TileModule *module) {
   if (!module) return;
-  if (module->code) module->device->backend->unload(module->device->state, module->code);
+  if (module->device) module->device->backend->unload(module->device->state, module->code);
   pool_free(&module->pool);
   free(module);
 }

@@ -1,0 +1,242 @@
+// The CUDA backend on a fake driver library (fake_cuda.c): which calls it makes, in which order, with which
+// arguments; and what it says when one of them fails. FAKE_CUDA is the library's path.
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "core/module.h"
+#include "cuda/backend_cuda.h"
+
+static const char info[] =
+    "tile-launch-info 1\nentry k_entry\nkernel k\nvariant only\narch sm_100a\nblock 128\n"
+    "grid (ceildiv M 16) 2 1\ncluster 2 1 1\nshared 70000\n"
+    "tensor A bf16 readwrite (M) 64\nmap 0 A box 16 64 swizzle 128 load\n"
+    "param ptr A\nparam size M\nparam stride A 0\nparam map 0\nparam scalar scale f32\nend\n";
+
+typedef struct {
+  void *library;
+  void (*reset)(void);
+  const char *(*log)(void);
+  void (*fail)(const char *symbol, int result);
+  void (*gpu)(int count, int major, int minor);
+  void (*current)(void *context);
+} Fake;
+
+static bool load_fake(Fake *fake) {
+  fake->library = dlopen(FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  if (!fake->library) return false;
+  const char *const names[] = {"fake_reset", "fake_log", "fake_fail", "fake_gpu", "fake_current"};
+  void *slots[] = {&fake->reset, &fake->log, &fake->fail, &fake->gpu, &fake->current};
+  for (int i = 0; i < 5; i++) {
+    void *symbol = dlsym(fake->library, names[i]);
+    if (!symbol) return false;
+    memcpy(slots[i], &symbol, sizeof symbol);
+  }
+  fake->reset();
+  return true;
+}
+
+static TileError *open_device(const char *library, const char *arch, TileDevice **out) {
+  TileDeviceOptions options = {.arch = arch};
+  void *state = NULL;
+  *out = NULL;
+  TileError *error = cuda_open_library(library, &options, &state);
+  return error ? error : device_of(&backend_cuda, state, out);
+}
+
+static void ok(Checks *checks, TileError *error) {
+  if (!CHECK(checks, error == NULL)) fprintf(stderr, "  %s\n", tile_error_message(error));
+  tile_error_free(error);
+}
+
+static void says(Checks *checks, TileError *error, TileStatus status, const char *part) {
+  CHECK_INT(checks, tile_error_status(error), status);
+  if (!CHECK(checks, strstr(tile_error_message(error), part) != NULL))
+    fprintf(stderr, "  %s\n", tile_error_message(error));
+  tile_error_free(error);
+}
+
+static void logged(Checks *checks, const Fake *fake, const char *want) {
+  CHECK_TEXT(checks, fake->log(), want);
+  fake->reset();
+}
+
+static TileError *open_module(TileModule **out) {
+  char ptx[4 * sizeof info + 200];
+  int n = sprintf(ptx, ".version 8.6\n.const .align 1 .b8 __tile_launch_info[%zu] = {", sizeof info - 1);
+  for (size_t i = 0; i + 1 < sizeof info; i++) n += sprintf(ptx + n, "%s%d", i ? "," : "", info[i]);
+  sprintf(ptx + n, "};\n");
+  return tile_module_open_memory(ptx, strlen(ptx), "k.ptx", out);
+}
+
+static void test_opening(Checks *checks, const Fake *fake) {
+  TileDevice *device;
+  ok(checks, open_device(FAKE_CUDA, "sm_100a", &device));
+  CHECK_TEXT(checks, tile_device_name(device), "Fake GPU (sm_100)");
+  CHECK_TEXT(checks, tile_device_backend(device), "cuda");
+  tile_device_close(device);
+  logged(checks, fake,
+         "cuInit(0)\ncuCtxGetCurrent()\ncuDeviceGetCount()\ncuDeviceGet(0)\ncuDevicePrimaryCtxRetain(40)"
+         "\ncuDeviceGetName(40)\n"
+         "cuDeviceGetAttribute(75, 40)\ncuDeviceGetAttribute(76, 40)\ncuDevicePrimaryCtxRelease(40)\n");
+  fake->current((void *)0xAB);  // the caller has a context: that one, and nothing is retained
+  ok(checks, open_device(FAKE_CUDA, NULL, &device));
+  tile_device_close(device);
+  logged(checks, fake,
+         "cuInit(0)\ncuCtxGetCurrent()\ncuCtxGetDevice()\ncuDeviceGetName(7)\ncuDeviceGetAttribute(75, "
+         "7)\ncuDeviceGetAttribute(76, 7)\n");
+}
+
+static void test_refusals(Checks *checks, const Fake *fake) {
+  TileDevice *device;
+  says(checks, open_device("/nowhere/libcuda.so", NULL, &device), TILE_UNAVAILABLE, "no CUDA driver here");
+  says(checks, open_device("libm.so.6", NULL, &device), TILE_UNAVAILABLE, "too old: it has no cuInit");
+  fake->gpu(0, 0, 0);
+  says(checks, open_device(FAKE_CUDA, NULL, &device), TILE_UNAVAILABLE, "finds no GPU");
+  fake->fail("cuInit", 100);
+  says(checks, open_device(FAKE_CUDA, NULL, &device), TILE_UNAVAILABLE, "no usable GPU: cuInit: ");
+  fake->fail("", 0);
+  fake->gpu(1, 9, 0);
+  says(checks, open_device(FAKE_CUDA, "sm_100a", &device), TILE_UNAVAILABLE,
+       "is for sm_100a; the GPU here is Fake GPU (sm_90), which cannot run it; use the emulator instead "
+       "(--device emu");
+  // …a is exact, …f and plain numbers allow later minors.
+  fake->gpu(1, 10, 3);
+  says(checks, open_device(FAKE_CUDA, "sm_100a", &device), TILE_UNAVAILABLE, "sm_103");
+  ok(checks, open_device(FAKE_CUDA, "sm_100f", &device));
+  tile_device_close(device);
+  says(checks, open_device(FAKE_CUDA, "sm_90a", &device), TILE_UNAVAILABLE, "sm_90a");
+  says(checks, open_device(FAKE_CUDA, "nonsense", &device), TILE_UNAVAILABLE, "nonsense");
+  fake->reset();
+}
+
+typedef struct {
+  TileDevice *device;
+  TileModule *module;
+  TileCall *call;
+  uint64_t address;
+} Fixture;
+
+static void open_fixture(Checks *checks, const Fake *fake, Fixture *f) {
+  const TileKernel *kernel;
+  fake->reset();
+  ok(checks, open_device(FAKE_CUDA, "sm_100a", &f->device));
+  ok(checks, open_module(&f->module));
+  fake->reset();
+  ok(checks, tile_module_load(f->module, f->device));
+  logged(checks, fake, "push(0xc0)\ncuModuleLoadDataEx(\".version\", 2, 5 6 4095)\npop()\n");
+  ok(checks, tile_module_find(f->module, "k", &kernel));
+  ok(checks, tile_call_new(kernel, &f->call));
+  ok(checks, tile_alloc(f->device, 120 * 128, "A", &f->address));
+  logged(checks, fake, "push(0xc0)\ncuMemAlloc(15360)\npop()\n");
+  TileTensor tensor = {f->address, TILE_BF16, 2, (int64_t[]){120, 64}, NULL};
+  ok(checks, tile_call_tensor(f->call, "A", &tensor));
+  ok(checks, tile_call_float(f->call, "scale", 0.5));
+}
+
+static void close_fixture(Checks *checks, const Fake *fake, Fixture *f) {
+  tile_call_free(f->call);
+  ok(checks, tile_free(f->device, f->address));
+  fake->reset();
+  tile_module_close(f->module);
+  tile_device_close(f->device);
+  logged(checks, fake, "push(0xc0)\ncuModuleUnload(0xd0)\npop()\ncuDevicePrimaryCtxRelease(40)\n");
+}
+
+// The log of one launch of 120 rows, with `before` and `after` around the launch itself.
+static void launched(Checks *checks, const Fake *fake, const Fixture *f, const char *stream,
+                     const char *before, const char *after) {
+  char want[2000];
+  unsigned long long address = f->address;
+  snprintf(want, sizeof want,
+           "push(0xc0)\n"
+           "cuTensorMapEncodeTiled(aligned 1, type 9, rank 2, 0x%llx, size 64 120, stride 128, box 64 16, "
+           "step 1 1, 0 3 2 0)\n"
+           "pop()\npush(0xc0)\n"
+           "cuModuleGetFunction(0xd0, k_entry)\ncuFuncSetAttribute(0xf0, 8, 70000)\n"
+           "%scuLaunchKernelEx(0xf0, grid 8 2 1, block 128 1 1, shared 70000, stream %s, attribute 4: 2 1 1, "
+           "(nil) | %llx 120 64 77 0.5)\n"
+           "%spop()\n",
+           address, before, stream, address, after);
+  logged(checks, fake, want);
+}
+
+static void test_launch(Checks *checks, const Fake *fake) {
+  Fixture f;
+  open_fixture(checks, fake, &f);
+  ok(checks, tile_call_launch(f.call, (void *)0x55));
+  launched(checks, fake, &f, "0x55", "", "");
+  ok(checks, tile_synchronize(f.device, (void *)0x55));
+  logged(checks, fake, "push(0xc0)\ncuStreamSynchronize(0x55)\npop()\n");
+  double seconds;
+  ok(checks, tile_call_time(f.call, NULL, &seconds));
+  CHECK(checks, seconds == 2.5e-3);
+  launched(checks, fake, &f, "(nil)", "cuEventCreate(0)\ncuEventCreate(0)\ncuEventRecord(0xe0, (nil))\n",
+           "cuEventRecord(0xe1, (nil))\ncuEventSynchronize(0xe1)\ncuEventElapsedTime(0xe0, "
+           "0xe1)\ncuEventDestroy(0xe0)\n"
+           "cuEventDestroy(0xe1)\n");
+  close_fixture(checks, fake, &f);
+}
+
+static void test_copies(Checks *checks, const Fake *fake) {
+  Fixture f;
+  char back[4] = "";
+  open_fixture(checks, fake, &f);
+  ok(checks, tile_write(f.device, f.address + 8, "abc", 4));
+  ok(checks, tile_read(f.device, f.address + 8, back, 4));
+  CHECK_TEXT(checks, back, "abc");
+  logged(checks, fake, "push(0xc0)\ncuMemcpyHtoD(4)\npop()\npush(0xc0)\ncuMemcpyDtoH(4)\npop()\n");
+  close_fixture(checks, fake, &f);
+}
+
+// Every failure is a value that names the call, and the context is popped all the same.
+static void test_failures(Checks *checks, const Fake *fake) {
+  Fixture f;
+  uint64_t address;
+  open_fixture(checks, fake, &f);
+  fake->fail("cuMemAlloc", 2);
+  says(checks, tile_alloc(f.device, 5, "B", &address), TILE_UNAVAILABLE,
+       "cuMemAlloc of 5 bytes for B: CUDA_ERROR_OUT_OF_MEMORY");
+  logged(checks, fake, "push(0xc0)\ncuMemAlloc(5)\npop()\n");
+  fake->fail("cuStreamSynchronize", 719);
+  says(checks, tile_synchronize(f.device, NULL), TILE_FAULT,
+       "CUDA_ERROR_LAUNCH_FAILED (719: unspecified launch failure)");
+  fake->fail("cuStreamSynchronize", 702);
+  says(checks, tile_synchronize(f.device, NULL), TILE_HANG, "cuStreamSynchronize");
+  fake->fail("cuTensorMapEncodeTiled", 1);
+  says(checks, tile_call_launch(f.call, NULL), TILE_INVALID,
+       "cuTensorMapEncodeTiled: CUDA_ERROR_INVALID_VALUE");
+  CHECK(checks, strstr(fake->log(), "cuLaunchKernelEx") == NULL);
+  static const char *const symbols[] = {"cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernelEx"};
+  for (int i = 0; i < 3; i++) {
+    fake->reset();
+    fake->fail(symbols[i], 1);
+    says(checks, tile_call_launch(f.call, NULL), TILE_INVALID, symbols[i]);
+    size_t length = strlen(fake->log());
+    CHECK(checks, length > 6 && strcmp(fake->log() + length - 6, "pop()\n") == 0);
+  }
+  fake->reset();
+  TileModule *second;
+  ok(checks, open_module(&second));
+  fake->fail("cuModuleLoadDataEx", 218);
+  says(checks, tile_module_load(second, f.device), TILE_INVALID, "ptxas says no");
+  fake->reset();
+  tile_module_close(second);
+  logged(checks, fake, "");  // it was never loaded
+  close_fixture(checks, fake, &f);
+}
+
+int main(void) {
+  Checks checks = {0};
+  Fake fake;
+  if (!CHECK(&checks, load_fake(&fake))) {
+    fprintf(stderr, "  %s\n", dlerror());
+    return check_report(&checks);
+  }
+  test_opening(&checks, &fake);
+  test_refusals(&checks, &fake);
+  test_launch(&checks, &fake);
+  test_copies(&checks, &fake);
+  test_failures(&checks, &fake);
+  return check_report(&checks);
+}
