@@ -94,10 +94,11 @@ typedef struct {
 
 typedef enum { COMP_LIST, COMP_SET, COMP_DICT, COMP_GENERATOR } CompKind;
 
-// One piece of an f-string: literal text (value NULL), or `{value=!r:format}`.
+// One piece of an f-string: literal text (value NULL), or `{value=!r:format}`. As in Python, `{value=}`
+// without conversion and format prints like `!r`.
 typedef struct {
   Span span;
-  Str text;  // literal pieces: escapes decoded. `{x=}`: the text "x=" that is printed first, else empty
+  Str text;            // literal pieces: escapes decoded. `{x=}`: "x=", printed first; else empty
   const Expr *value;   // NULL in a literal piece
   char conversion;     // 'r', 's', 'a', or 0
   const Expr *format;  // the part after ':', an EXPR_FSTRING, or NULL
@@ -159,7 +160,7 @@ struct Expr {
   uint16_t depth;  // 1 in a leaf
   Span span;
   union {
-    int64_t integer;    // EXPR_INT
+    int64_t integer;    // EXPR_INT; larger ones are EXPR_UNSUPPORTED
     double real;        // EXPR_FLOAT
     Name name;          // EXPR_NAME
     const char *what;   // EXPR_UNSUPPORTED: "an assignment expression ':='"

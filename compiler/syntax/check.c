@@ -125,6 +125,10 @@ ParamList check_params(Parser *px, const ParamVec *params) {
     check_repeated(px, seen, param.name, param.name_span, "parameter");
     vec_push(px->arena, &kept, param);
   }
+  const Param *last = params->len ? &params->data[params->len - 1] : NULL;
+  if (last && last->kind == PARAM_STAR && !last->name) {
+    px_error(px, DIAG_syntax, last->span, "a parameter must follow '*'");
+  }
   return (ParamList){kept.data, kept.len};
 }
 
