@@ -128,16 +128,11 @@ static void bind_param(Cg *cg, const TirParam *param, LLVMValueRef llvm) {
   }
 }
 
-static const char *entry_name(Cg *cg, const TirKernel *kernel) {
-  return kernel->variant == VARIANT_GENERAL ? text_printf(cg->arena, "%s__general", kernel->name)
-                                            : kernel->name;
-}
-
 static void declare_entry(Cg *cg, const TirParams *params) {
   LLVMTypeRef *types = ARENA_ARRAY(cg->arena, LLVMTypeRef, params->len + 1);
   for (int i = 0; i < params->len; i++) types[i] = param_type(cg, &params->data[i]);
   LLVMTypeRef type = LLVMFunctionType(cg->none, types, (unsigned)params->len, false);
-  cg->function = LLVMAddFunction(cg->module, entry_name(cg, cg->kernel), type);
+  cg->function = LLVMAddFunction(cg->module, tir_entry_name(cg->arena, cg->kernel), type);
   LLVMSetFunctionCallConv(cg->function, LLVMPTXKernelCallConv);
   add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.reqntid",
                        text_printf(cg->arena, "%d", cg->kernel->threads));

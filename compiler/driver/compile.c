@@ -105,7 +105,7 @@ static bool stage_passes(Compilation *c, bool from_tir) {
 }
 
 static bool stage_llvm(Compilation *c) {
-  const char *info = launch_info(c->arena, c->tir, c->target, c->source, c->ds);
+  const char *info = launch_info(c->arena, c->tir, c->target, c->ds);
   if (!info) return false;
   c->cg = cg_module(c->tir, c->target, c->source, info, c->ds);
   return c->cg != NULL;

@@ -128,7 +128,6 @@ typedef struct {
   TextBuf out;
   const TirModule *module;
   const TirKernel *kernel;
-  const Source *source;
   Diags *ds;
 } Writer;
 
@@ -209,15 +208,10 @@ static void write_c_string(Writer *w, const char *text) {
 }
 
 static bool write_check(Writer *w, const TirOp *op) {
-  const char *message = op->name;
-  if (w->source && op->span.end > 0) {
-    Place place = source_place(w->source, op->span.begin);
-    message = text_printf(w->out.arena, "%s:%d:%d: %s", w->source->path, place.line, place.column, op->name);
-  }
   textbuf_puts(&w->out, "  if (!");
   if (!write_expr(w, op->args[0], op->span)) return false;
   textbuf_puts(&w->out, ") return tile_refuse(why, ");
-  write_c_string(w, message);
+  write_c_string(w, op->name);
   textbuf_puts(&w->out, ");\n");
   return true;
 }
@@ -327,7 +321,7 @@ static bool is_first_of_name(const TirModule *module, int index) {
 
 const char *launch_header(Arena *arena, const TirModule *module, const Target *target, const Source *source,
                           Diags *ds) {
-  Writer w = {.out = {.arena = arena}, .module = module, .source = source, .ds = ds};
+  Writer w = {.out = {.arena = arena}, .module = module, .ds = ds};
   const char *path = source ? source->path : "tile IR", *slash = strrchr(path, '/');
   textbuf_printf(
       &w.out,

@@ -12,7 +12,6 @@ enum { VERSION = 1 };
 typedef struct {
   TextBuf out;
   const TirKernel *kernel;
-  const Source *source;
   Diags *ds;
 } Writer;
 
@@ -62,11 +61,6 @@ static bool write_check(Writer *w, const TirOp *op) {
   textbuf_puts(&w->out, "check ");
   if (!write_expr(w, op->args[0], op->span)) return false;
   textbuf_puts(&w->out, " ");
-  if (w->source && op->span.end > 0) {
-    Place place = source_place(w->source, op->span.begin);
-    write_message(w, w->source->path);
-    textbuf_printf(&w->out, ":%d:%d: ", place.line, place.column);
-  }
   write_message(w, op->name);
   textbuf_puts(&w->out, "\n");
   return true;
@@ -133,9 +127,8 @@ static bool write_kernel(Writer *w, const Target *target) {
   return true;
 }
 
-const char *launch_info(Arena *arena, const TirModule *module, const Target *target, const Source *source,
-                        Diags *ds) {
-  Writer w = {.out = {.arena = arena}, .source = source, .ds = ds};
+const char *launch_info(Arena *arena, const TirModule *module, const Target *target, Diags *ds) {
+  Writer w = {.out = {.arena = arena}, .ds = ds};
   textbuf_printf(&w.out, "tile-launch-info %d\n", VERSION);
   for (int i = 0; i < module->kernels.len; i++) {
     w.kernel = module->kernels.data[i];

@@ -5,8 +5,7 @@
 #include "target/target.h"
 #include "tir/tir.h"
 
-// In the arena; NULL: reported. `source` gives checks their place; may be NULL.
-const char *launch_info(Arena *arena, const TirModule *module, const Target *target, const Source *source,
-                        Diags *ds);
+// In the arena; NULL: reported.
+const char *launch_info(Arena *arena, const TirModule *module, const Target *target, Diags *ds);
 
 #endif
