@@ -190,7 +190,11 @@ static void report_divergent(Barriers *s, TirOp *op) {
   diag_hint(s->cx->ds, "split the branch so that the exchange through shared memory happens outside it");
 }
 
-static void emit_meeting(Barriers *s, TirOp *before, Meeting meeting) {
+static void meet(Barriers *s, TirOp *before, Meeting meeting, Touch *state) {
+  if (!meeting.sync) return;
+  meeting.tmem_fence |= hazards_in_tmem(&s->hazards, state);
+  hazards_met(&s->hazards, state, meeting);
+  if (!s->insert) return;
   TirBuilder b = tir_builder_before(s->cx->module, before);
   if (meeting.proxy_fence) emit(&b, OP_fence_proxy_async);
   if (meeting.tmem_fence) emit(&b, OP_tcgen05_fence_before);
@@ -244,9 +248,7 @@ static void meet_before_parting(Barriers *s, TirOp *op, Touch *state) {
   s->wanted = (Meeting){0};
   walk_into(s, op, hazards_copy(&s->hazards, state));
   s->insert = insert;
-  if (!s->wanted.sync) return;
-  if (s->insert) emit_meeting(s, op, s->wanted);
-  hazards_met(&s->hazards, state, s->wanted);
+  meet(s, op, s->wanted, state);
 }
 
 static void walk_control(Barriers *s, TirOp *op, Touch *state) {
@@ -281,10 +283,7 @@ static void walk_effect(Barriers *s, TirOp *op, Touch *state) {
     s->wanted.tmem_fence |= meeting.tmem_fence;
     return;
   }
-  if (meeting.sync) {
-    if (s->insert) emit_meeting(s, op, meeting);
-    hazards_met(&s->hazards, state, meeting);
-  }
+  meet(s, op, meeting, state);
   hazards_after(&s->hazards, state, op);
   if (armed && wait_of(op)) hazards_waited(&s->hazards, state, armed);
   if (async && s->insert) lower_async(s, op);

@@ -126,11 +126,17 @@ Meeting hazards_before(const Hazards *hazards, const Touch *state, TirOp *op) {
   return meeting;
 }
 
+bool hazards_in_tmem(const Hazards *hazards, const Touch *state) {
+  Touch any = 0;
+  for (int i = 0; i < hazards->count; i++) any |= state[i];
+  return any & (TMEM_READ | TMEM_WRITE);
+}
+
 void hazards_met(const Hazards *hazards, Touch *state, Meeting meeting) {
-  for (int i = 0; i < hazards->count; i++) {
-    Touch keep = meeting.proxy_fence ? 0 : state[i] & UNFENCED;
-    state[i] = meeting.sync ? keep : (state[i] & ~(Touch)UNFENCED) | keep;
-  }
+  Touch settled = meeting.proxy_fence ? UNFENCED : 0;
+  if (meeting.sync) settled |= ~(Touch)(UNFENCED | TMEM_READ | TMEM_WRITE);
+  if (meeting.sync && meeting.tmem_fence) settled |= TMEM_READ | TMEM_WRITE;
+  for (int i = 0; i < hazards->count; i++) state[i] &= ~settled;
 }
 
 static Touch touch_of(const Effect *effect, Path path) {

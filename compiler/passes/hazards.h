@@ -30,6 +30,9 @@ bool hazards_join(const Hazards *hazards, Touch *into, const Touch *from);  // t
 
 // What `op` needs before it in this state. A parallel loop counts as one op with all accesses of its body.
 Meeting hazards_before(const Hazards *hazards, const Touch *state, TirOp *op);
+// Whether tcgen05 loads or stores are outstanding: a meeting then hands TMEM over only between tcgen05 fences
+// (PTX ISA 9.7.16.6).
+bool hazards_in_tmem(const Hazards *hazards, const Touch *state);
 void hazards_met(const Hazards *hazards, Touch *state, Meeting meeting);
 void hazards_after(const Hazards *hazards, Touch *state, TirOp *op);
 // Some threads have passed a wait on this barrier and others may not have: its next phase must not complete
