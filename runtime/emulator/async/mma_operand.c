@@ -104,31 +104,59 @@ static void put(const MmaTarget *target, int row, int k, float value) {
                  rows_of_types[target->type].min_exponent);
 }
 
-static bool load_unit(Machine *machine, const Origin *origin, const Cta *cta, uint32_t address, MmaType type,
-                      float *out) {
-  const uint8_t *host = async_shared(machine, origin, cta, address, 16, "matrix operand");
-  if (!host) return false;
-  decode_unit(engine_scratch(machine), type, host, out);
-  return true;
+// The common case, without a detour: eight 16-bit elements along K into a row of the tile.
+static void put_halves(const MmaTarget *target, const uint8_t unit[16], int row, int k) {
+  bool is_bf16 = target->type == MMA_BF16;
+  int at = row * NUM_TILE_MAX_K + k, bias = is_bf16 ? 127 : 15, mantissa = is_bf16 ? 7 : 10;
+  int special = is_bf16 ? 255 : 31;
+  for (int i = 0; i < 8; i++) {
+    uint16_t code;
+    memcpy(&code, unit + 2 * i, 2);
+    float value = is_bf16 ? num_bf16_to_f32(code) : num_f16_to_f32(code);
+    int field = (code & 0x7FFF) >> mantissa, exponent = (field ? field : 1) - bias;
+    exponent = (code & 0x7FFF) == 0 ? NUM_EXPONENT_ZERO : exponent;
+    target->tile->value[at + i] = target->negate ? -value : value;
+    target->tile->exponent[at + i] = (int16_t)(field == special ? NUM_EXPONENT_SPECIAL : exponent);
+  }
+}
+
+typedef struct {
+  bool mn_major;
+  int line, unit;  // within what is loaded
+  int first;       // row of the target
+} Place;
+
+static void put_unit(const Scratch *tables, const MmaTarget *target, const uint8_t *host,
+                     const Place *place) {
+  int per_unit = mma_type_per_unit(target->type);
+  bool halves = target->type == MMA_F16 || target->type == MMA_BF16;
+  if (halves && !place->mn_major) {
+    put_halves(target, host, place->first + place->line, place->unit * per_unit);
+    return;
+  }
+  float values[32];
+  decode_unit(tables, target->type, host, values);
+  for (int i = 0; i < per_unit; i++) {
+    if (place->mn_major)
+      put(target, place->first + place->unit * per_unit + i, place->line, values[i]);
+    else
+      put(target, place->first + place->line, place->unit * per_unit + i, values[i]);
+  }
 }
 
 bool mma_load_shared(Machine *machine, const Origin *origin, const Cta *cta, const SmemDesc *desc,
                      bool mn_major, int from, int first, int rows, const MmaTarget *target) {
   int per_unit = mma_type_per_unit(target->type);
-  bool wide = target->type == MMA_TF32;
-  float values[32];
   int lines = mn_major ? target->k : rows, units = (mn_major ? rows : target->k) / per_unit;
   int from_line = mn_major ? 0 : from, from_unit = mn_major ? from / per_unit : 0;
+  const Scratch *tables = engine_scratch(machine);
   for (int line = 0; line < lines; line++) {
     for (int unit = 0; unit < units; unit++) {
-      uint32_t address = smem_desc_unit(desc, mn_major, wide, from_line + line, from_unit + unit);
-      if (!load_unit(machine, origin, cta, address, target->type, values)) return false;
-      for (int i = 0; i < per_unit; i++) {
-        if (mn_major)
-          put(target, first + unit * per_unit + i, line, values[i]);
-        else
-          put(target, first + line, unit * per_unit + i, values[i]);
-      }
+      uint32_t address =
+          smem_desc_unit(desc, mn_major, target->type == MMA_TF32, from_line + line, from_unit + unit);
+      const uint8_t *host = async_shared(machine, origin, cta, address, 16, "matrix operand");
+      if (!host) return false;
+      put_unit(tables, target, host, &(Place){mn_major, line, unit, first});
     }
   }
   return true;

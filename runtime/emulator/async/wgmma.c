@@ -71,34 +71,38 @@ static bool load_operands(Machine *machine, const WgmmaOp *op) {
   return true;
 }
 
-// Row and column of half `half` (f16 results pack two columns) of register `reg` in thread t.
-static uint32_t *dense_cell(Scratch *s, int n, bool f16, int reg, int half, int t) {
-  int i = f16 ? 2 * reg + half : reg;
-  int row = t / 4 + 8 * (i / 2 % 2), column = 8 * (i / 4) + 2 * (t % 4) + i % 2;
-  return &s->d[row * n + column];
+// Thread t's cell of f32 register 0 in the dense 16 x n copy of D, and the way from there to register i.
+static int thread_cell(int n, int t) {
+  return t / 4 * n + 2 * (t % 4);
+}
+static int register_cell(int n, int i) {
+  return i / 2 % 2 * 8 * n + 8 * (i / 4) + i % 2;
 }
 
+// f16 results pack the columns of two f32 registers into one.
 static void read_d(const WgmmaOp *op, Scratch *s, bool f16) {
   const Operand *list = &op->op.origin.inst->ops[0];
   int n = op->op.origin.inst->shape[1];
   for (int reg = 0; reg < list->nelems; reg++) {
     const uint32_t *row = row32(warp_of(&op->op), &list->elems[reg]);
+    uint32_t *low = s->d + register_cell(n, f16 ? 2 * reg : reg),
+             *high = s->d + register_cell(n, 2 * reg + 1);
     for (int t = 0; t < WARP_LANES; t++) {
-      *dense_cell(s, n, f16, reg, 0, t) = f16 ? row[t] & 0xFFFF : row[t];
-      if (f16) *dense_cell(s, n, f16, reg, 1, t) = row[t] >> 16;
+      low[thread_cell(n, t)] = f16 ? row[t] & 0xFFFF : row[t];
+      if (f16) high[thread_cell(n, t)] = row[t] >> 16;
     }
   }
 }
 
-static void write_d(const WgmmaOp *op, Scratch *s, bool f16) {
+static void write_d(const WgmmaOp *op, const Scratch *s, bool f16) {
   const Operand *list = &op->op.origin.inst->ops[0];
   int n = op->op.origin.inst->shape[1];
   for (int reg = 0; reg < list->nelems; reg++) {
     uint32_t *row = row32(warp_of(&op->op), &list->elems[reg]);
-    for (int t = 0; t < WARP_LANES; t++) {
-      uint32_t low = *dense_cell(s, n, f16, reg, 0, t);
-      row[t] = f16 ? low | *dense_cell(s, n, f16, reg, 1, t) << 16 : low;
-    }
+    const uint32_t *low = s->d + register_cell(n, f16 ? 2 * reg : reg),
+                   *high = s->d + register_cell(n, 2 * reg + 1);
+    for (int t = 0; t < WARP_LANES; t++)
+      row[t] = f16 ? low[thread_cell(n, t)] | high[thread_cell(n, t)] << 16 : low[thread_cell(n, t)];
   }
 }
 

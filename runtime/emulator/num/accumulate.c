@@ -13,6 +13,7 @@
 enum { BLOCK = 16, GROUP = 8 };
 
 typedef int16_t Short16 __attribute__((vector_size(32)));
+typedef int16_t Short8 __attribute__((vector_size(16)));
 typedef float Float8 __attribute__((vector_size(32)));
 typedef int32_t Int8 __attribute__((vector_size(32)));
 typedef uint32_t Unsigned8 __attribute__((vector_size(32)));
@@ -27,6 +28,8 @@ typedef float Float4 __attribute__((vector_size(16)));
 #else
 #define WIDE
 #endif
+// Inlined into each version of its caller.
+#define INLINE static inline __attribute__((always_inline))
 
 static const NumFormat *result_format(const NumSum *sum) {
   return sum->f16_result ? &num_f16 : NULL;
@@ -89,11 +92,12 @@ uint32_t num_mma_element(const NumTile *a, int m, const NumTile *b, int n, const
 typedef struct {
   Float8 value[NUM_TILE_MAX_K][2];
   Short16 exponent[NUM_TILE_MAX_K];
-  int16_t scale[BLOCK];
-  bool nonzero[BLOCK];
+  Int8 scale[2];
+  bool nonzero[BLOCK], scale_is_nan[BLOCK], any_scale_is_nan;
 } Columns;
 
 static void transpose(const NumTile *b, int first, Columns *out) {
+  out->any_scale_is_nan = false;
   for (int j = 0; j < BLOCK; j++) {
     const float *value = b->value + (first + j) * NUM_TILE_MAX_K;
     const int16_t *exponent = b->exponent + (first + j) * NUM_TILE_MAX_K;
@@ -103,40 +107,71 @@ static void transpose(const NumTile *b, int first, Columns *out) {
       out->exponent[k][j] = inside ? exponent[k] : NUM_EXPONENT_ZERO;
       nonzero |= inside && value[k] != 0;
     }
-    out->scale[j] = inside ? b->scale[first + j] : 0;
-    out->nonzero[j] = nonzero || (inside && b->scale_is_nan[first + j]);
+    out->scale[j / 8][j % 8] = inside ? b->scale[first + j] : 0;
+    out->scale_is_nan[j] = inside && b->scale_is_nan[first + j];
+    out->any_scale_is_nan |= out->scale_is_nan[j];
+    out->nonzero[j] = nonzero || out->scale_is_nan[j];
   }
 }
 
+// One row of A by one block of columns. The caller fills the accumulators; `exponent` becomes that of the
+// unit in which `total` counts, and `redo` is nonzero where the element needs the general way.
+typedef struct {
+  Float8 acc[2];
+  Int8 acc_exponent[2];
+  Int8 exponent[2], redo[2];
+  double total[BLOCK];
+  bool any_redo;
+} RowBlock;
+
 // The largest exponent over K for each column of the block, scales not counted.
-WIDE static void largest_exponents(const int16_t *ae, const Columns *b, int k_count, int16_t *out) {
+INLINE void largest_exponents(const int16_t *ae, const Columns *b, int k_count, Int8 out[2]) {
   Short16 largest = b->exponent[0] + ae[0];
   for (int k = 1; k < k_count; k++) {
     Short16 exponent = b->exponent[k] + ae[k], greater = exponent > largest;
     largest = (exponent & greater) | (largest & ~greater);
   }
-  memcpy(out, &largest, sizeof largest);
+  Short8 halves[2];
+  memcpy(halves, &largest, sizeof largest);
+#pragma GCC unroll 2
+  for (int h = 0; h < 2; h++) out[h] = __builtin_convertvector(halves[h], Int8);
 }
 
-// total[j] = sum over k of trunc(a[k] * b[k][j] * unit[j]) + acc[j], exactly.
-WIDE static void sum_block(const float *av, const Columns *b, int k_count, const float *unit,
-                           const int32_t *acc, double *total) {
-  Float8 unit0, unit1;
-  memcpy(&unit0, unit, sizeof unit0);
-  memcpy(&unit1, unit + 8, sizeof unit1);
-  Unsigned8 sum0, sum1;  // unsigned, since elements to be redone may overflow
-  memcpy(&sum0, acc, sizeof sum0);
-  memcpy(&sum1, acc + 8, sizeof sum1);
+// Alignment of half a block: what products are multiplied by, and the accumulator in the same units. The
+// bounds keep every f32 intermediate exact or certainly below one unit.
+INLINE void align_half(const NumSum *sum, const Int8 *largest_of, const Columns *b, int scale_m,
+                       RowBlock *block, int h, Float8 *unit, Unsigned8 *acc) {
+  int down = sum->d_scale_down;
+  Int8 largest = largest_of[h], scale = b->scale[h] + scale_m;
+  Int8 scaled = largest + scale, acc_exponent = block->acc_exponent[h], greater = scaled > acc_exponent;
+  Int8 top = (scaled & greater) | (acc_exponent & ~greater), shift = sum->window - top + scale;
+  Int8 redo = (largest > 125) | (acc_exponent > 127 - down) | (top < -100) | (top > 150) | (shift > 125) |
+              (shift < -126);
+  Int8 acc_shift = sum->window - top - down, acc_keep = ~redo & (acc_shift >= -126);
+  *unit = (Float8)(((shift + 127) << 23) & ~redo);
+  Float8 acc_unit = (Float8)(((acc_shift + 127) << 23) & acc_keep),
+         kept = (Float8)((Int8)block->acc[h] & acc_keep);
+  *acc = (Unsigned8) __builtin_convertvector(kept * acc_unit, Int8);
+  block->redo[h] = redo;
+  block->exponent[h] = (top - sum->window) & ~redo;
+}
+
+// total[j] = sum over k of trunc(a[k] * b[k][j] * unit[j]) + acc[j], exactly. The sums are unsigned, since
+// elements to be redone may overflow.
+INLINE void sum_products(const float *av, const Columns *b, int k_count, const Float8 unit[2],
+                         const Unsigned8 acc[2], double total[BLOCK]) {
+  Unsigned8 sum0 = acc[0], sum1 = acc[1];
   Double4 wide[4] = {{0}, {0}, {0}, {0}};
   for (int start = 0; start < k_count; start += GROUP) {
     int end = start + GROUP < k_count ? start + GROUP : k_count;
     for (int k = start; k < end; k++) {
-      sum0 += (Unsigned8) __builtin_convertvector(b->value[k][0] * av[k] * unit0, Int8);
-      sum1 += (Unsigned8) __builtin_convertvector(b->value[k][1] * av[k] * unit1, Int8);
+      sum0 += (Unsigned8) __builtin_convertvector(b->value[k][0] * av[k] * unit[0], Int8);
+      sum1 += (Unsigned8) __builtin_convertvector(b->value[k][1] * av[k] * unit[1], Int8);
     }
     Int4 quarters[4];
     memcpy(quarters, &sum0, sizeof sum0);
     memcpy(quarters + 2, &sum1, sizeof sum1);
+#pragma GCC unroll 4
     for (int q = 0; q < 4; q++) wide[q] += __builtin_convertvector(quarters[q], Double4);
     sum0 ^= sum0;
     sum1 ^= sum1;
@@ -144,72 +179,77 @@ WIDE static void sum_block(const float *av, const Columns *b, int k_count, const
   memcpy(total, wide, sizeof wide);
 }
 
-// d[j] = total[j] * 2^exponent[j], truncated to `fraction_bits`; the caller knows that no result is
-// subnormal.
-WIDE static void finish_block(const double *total, const int32_t *exponent, int fraction_bits, uint32_t *d) {
+// d[j] = total[j] * 2^exponent[j], truncated to `fraction_bits`; no result that is not redone is subnormal.
+INLINE void finish_block(const RowBlock *block, int fraction_bits, uint32_t *d) {
   int64_t mask = -((int64_t)1 << (52 - fraction_bits));
+  Int4 powers[4];
+  memcpy(powers, block->exponent, sizeof powers);
+#pragma GCC unroll 4
   for (int q = 0; q < BLOCK / 4; q++) {
     Double4 value;
-    Int4 power;
-    memcpy(&value, total + 4 * q, sizeof value);
-    memcpy(&power, exponent + 4 * q, sizeof power);
-    Long4 scale = (__builtin_convertvector(power, Long4) + 1023) << 52;
-    value *= (Double4)scale;
+    memcpy(&value, block->total + 4 * q, sizeof value);
+    value *= (Double4)((__builtin_convertvector(powers[q], Long4) + 1023) << 52);
     value = (Double4)((Long4)value & mask);
     Float4 result = __builtin_convertvector(value, Float4);
     memcpy(d + 4 * q, &result, sizeof result);
   }
 }
 
-typedef struct {
-  float unit[BLOCK];
-  int32_t acc[BLOCK], exponent[BLOCK];
-  bool redo[BLOCK];
-} Prepared;
+// Accumulators that are f32 words.
+INLINE void load_f32(const uint32_t *d, RowBlock *block) {
+#pragma GCC unroll 2
+  for (int h = 0; h < 2; h++) {
+    Int8 bits;
+    memcpy(&bits, d + 8 * h, sizeof bits);
+    Int8 field = (bits >> 23) & 0xFF;
+    block->acc[h] = (Float8)bits;
+    block->acc_exponent[h] = field - (field == 0) - 127;
+  }
+}
 
-// Alignment of each column: the unit that products are scaled by, the accumulator in those units, and which
-// elements need the general way. The bounds keep every f32 intermediate exact or certainly below one unit.
-static void prepare(const NumSum *sum, const int16_t *largest, int scale_m, const int16_t *scale_n,
-                    const uint32_t *d, int columns, Prepared *out) {
+// `d` is read when the accumulators are plain f32 words, and written when the result is f32.
+WIDE static void row_block(const float *av, const int16_t *ae, const Columns *b, int k_count, int scale_m,
+                           const NumSum *sum, bool plain, uint32_t *d, RowBlock *block) {
+  Int8 largest[2];
+  Float8 unit[2];
+  Unsigned8 acc[2];
+  if (plain) load_f32(d, block);
+  largest_exponents(ae, b, k_count, largest);
+#pragma GCC unroll 2
+  for (int h = 0; h < 2; h++) align_half(sum, largest, b, scale_m, block, h, &unit[h], &acc[h]);
+  sum_products(av, b, k_count, unit, acc, block->total);
+  if (!sum->f16_result) finish_block(block, sum->result_bits, d);
+  Int8 any = block->redo[0] | block->redo[1];
+  Long4 folded = (Long4)any;
+  block->any_redo = (folded[0] | folded[1] | folded[2] | folded[3]) != 0;
+}
+
+static void load_accumulators(const NumSum *sum, const uint32_t *d, RowBlock *block) {
   for (int j = 0; j < BLOCK; j++) {
-    float acc = j < columns ? accumulator(sum, d[j]) : 0;
-    int scale = scale_m + scale_n[j], acc_exponent = accumulator_exponent(sum, acc);
-    int top = largest[j] + scale > acc_exponent ? largest[j] + scale : acc_exponent;
-    int shift = sum->window - top + scale;
-    bool redo = largest[j] > 125 || acc_exponent > 127 - sum->d_scale_down || top < -100 || top > 150 ||
-                shift > 125 || shift < -126;
-    out->redo[j] = redo;
-    out->exponent[j] = redo ? 0 : top - sum->window;
-    out->unit[j] = redo ? 0 : num_f32_from_bits((uint32_t)(shift + 127) << 23);
-    int acc_shift = sum->window - top - sum->d_scale_down;
-    out->acc[j] =
-        redo || acc_shift < -126 ? 0 : (int32_t)(acc * num_f32_from_bits((uint32_t)(acc_shift + 127) << 23));
+    float acc = accumulator(sum, d[j]);
+    block->acc[j / 8][j % 8] = acc;
+    block->acc_exponent[j / 8][j % 8] = accumulator_exponent(sum, acc);
   }
 }
 
 static void mma_row_block(const NumTile *a, int m, bool a_is_zero, const NumTile *b, int first,
                           const Columns *columns, const NumSum *sum, uint32_t *d) {
   int count = b->rows - first < BLOCK ? b->rows - first : BLOCK;
-  const int16_t *ae = a->exponent + m * NUM_TILE_MAX_K;
-  int16_t largest[BLOCK];
-  Prepared prepared;
-  double total[BLOCK];
-  uint32_t result[BLOCK];
-  largest_exponents(ae, columns, a->k, largest);
-  prepare(sum, largest, a->scale[m], columns->scale, d, count, &prepared);
-  sum_block(a->value + m * NUM_TILE_MAX_K, columns, a->k, prepared.unit, prepared.acc, total);
-  if (sum->f16_result)
-    for (int j = 0; j < count; j++) result[j] = finish(sum, ldexp(total[j], prepared.exponent[j]));
-  else
-    finish_block(total, prepared.exponent, sum->result_bits, result);
-  for (int j = 0; j < count; j++) {
-    if (!prepared.redo[j] && !b->scale_is_nan[first + j])
-      d[j] = result[j];
-    else if ((a_is_zero || !columns->nonzero[j]) && accumulator(sum, d[j]) == 0)
-      d[j] = 0;
-    else
-      d[j] = num_mma_element(a, m, b, first + j, sum, d[j]);
+  bool plain = sum->read_d && !sum->f16_result && sum->d_scale_down == 0;
+  uint32_t result[BLOCK] = {0};
+  RowBlock block;
+  memcpy(result, d, (size_t)count * sizeof *d);
+  if (!plain) load_accumulators(sum, result, &block);
+  row_block(a->value + m * NUM_TILE_MAX_K, a->exponent + m * NUM_TILE_MAX_K, columns, a->k, a->scale[m], sum,
+            plain, result, &block);
+  for (int j = 0; sum->f16_result && j < count; j++)
+    result[j] = finish(sum, ldexp(block.total[j], block.exponent[j / 8][j % 8]));
+  for (int j = 0; (block.any_redo || columns->any_scale_is_nan) && j < count; j++) {
+    if (!block.redo[j / 8][j % 8] && !columns->scale_is_nan[j]) continue;
+    bool stays_zero = (a_is_zero || !columns->nonzero[j]) && accumulator(sum, d[j]) == 0;
+    result[j] = stays_zero ? 0 : num_mma_element(a, m, b, first + j, sum, d[j]);
   }
+  memcpy(d, result, (size_t)count * sizeof *d);
 }
 
 static bool row_is_zero(const NumTile *tile, int row) {
