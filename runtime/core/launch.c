@@ -62,7 +62,7 @@ static TileError *set_strides(const InfoTensor *declared, const TileTensor *tens
     if (stride > MAX_EXTENT || (size > 1 && stride && size > MAX_EXTENT / stride))
       return error_new(TILE_INVALID, "%s: dimension %d of size %lld and stride %lld is too large",
                        declared->name, i, (long long)size, (long long)stride);
-    compact = size > 1 ? stride * size : stride > compact ? stride : compact;
+    if (size > 1) compact = stride * size;
   }
   return NULL;
 }
