@@ -169,7 +169,8 @@ static void add_move(Solver *s, const TirOp *op, TirValue *src, TirValue *dst) {
     if (!held_by_every(s, src)) join_groups(s, fragment_number(s, src), fragment_number(s, dst));
     return;
   }
-  if (op_path(op) != PATH_TMEM_LOAD && op_path(op) != PATH_TMEM_STORE) return;
+  bool through_tmem = op_path(op) == PATH_TMEM_LOAD || op_path(op) == PATH_TMEM_STORE;
+  if (!through_tmem || (!is_fragment(src) && !is_fragment(dst))) return;
   Node *node = fragment_node(s, is_fragment(src) ? src : dst);
   if (!node->seed) node->seed = op;
 }

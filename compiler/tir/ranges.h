@@ -14,7 +14,8 @@ typedef struct {
 TirRange tir_known_range(const TirValue *value);
 // The range's `multiple`: `tir_known_multiple(v) % 16 == 0` means that v is provably a multiple of 16.
 int64_t tir_known_multiple(const TirValue *value);
-// Provably the same: one value, or pure ops of the same kind on the same operands; for buffers, equal views of one root.
+// Provably the same: one value, or pure ops of the same kind on the same operands; for buffers, equal views
+// of one root.
 bool tir_same_value(const TirValue *a, const TirValue *b);
 // Greatest common divisor; gcd(0, x) = |x|.
 int64_t tir_gcd(int64_t a, int64_t b);
