@@ -244,15 +244,16 @@ TileError *tile_call_shape(const TileCall *call, const char *name, int64_t *shap
   return error;
 }
 
-bool tile_call_size_value(const TileCall *call, const char *name, int64_t *out) {
+TileError *tile_call_size_value(const TileCall *call, const char *name, bool *known, int64_t *out) {
+  *known = false;
+  int index = size_index(call->kernel, name);
+  if (index < 0) return unknown(call->kernel, "size", name, call->kernel->sizes, call->kernel->nsizes);
   TileError *error;
   SizeValue *values = settled_sizes(call, &error);
-  int index = size_index(call->kernel, name);
-  bool known = values && index >= 0 && values[index].known;
-  if (known) *out = values[index].value;
+  *known = values && values[index].known;
+  if (*known) *out = values[index].value;
   free(values);
-  tile_error_free(error);
-  return known;
+  return error;
 }
 
 TileError *tile_call_plan(const TileCall *call, TilePlan *out) {

@@ -191,9 +191,11 @@ static TileError *default_sizes(Run *run) {
   for (int i = 0; i < tile_kernel_size_count(run->kernel); i++) {
     const char *name = tile_kernel_size_name(run->kernel, i);
     int64_t value;
-    if (tile_call_size_value(run->call, name, &value)) continue;
-    TileError *error = tile_call_size(run->call, name, DEFAULT_SIZE);
+    bool known;
+    TileError *error = tile_call_size_value(run->call, name, &known, &value);
+    if (!error && !known) error = tile_call_size(run->call, name, DEFAULT_SIZE);
     if (error) return error;
+    if (known) continue;
     printf("%s = %d (default; choose with -D %s=… or --in)\n", name, DEFAULT_SIZE, name);
   }
   return NULL;
@@ -264,12 +266,12 @@ static TileError *print_plan(Run *run) {
   TilePlan plan;
   TileError *error = tile_call_plan(run->call, &plan);
   if (error) return error;
-  printf("kernel %s (%s, %s) on %s: ", tile_kernel_name(run->kernel), plan.variant,
-         tile_kernel_arch(run->kernel), tile_device_name(run->device));
+  const char *name = tile_kernel_name(run->kernel), *arch = tile_kernel_arch(run->kernel);
   if (plan.nothing) {
-    puts("nothing to launch, a size is 0");
+    printf("kernel %s (%s): nothing to launch, a size is 0\n", name, arch);
     return NULL;
   }
+  printf("kernel %s (%s, %s) on %s: ", name, plan.variant, arch, tile_device_name(run->device));
   printf("grid %ux%ux%u, block %u", plan.grid[0], plan.grid[1], plan.grid[2], plan.block[0]);
   if (plan.cluster[0] * plan.cluster[1] * plan.cluster[2] > 1)
     printf(", cluster %ux%ux%u", plan.cluster[0], plan.cluster[1], plan.cluster[2]);
