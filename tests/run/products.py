@@ -1,0 +1,124 @@
+"""Matrix products of many tile shapes with small whole numbers, where every result is exact.
+
+    products.py TILE_RUN [--order ORDER] [NAME-PREFIX…]
+The reference is computed by numpy in double precision and rounded to the type of C.
+"""
+import subprocess
+import sys
+
+import numpy as np
+
+import elementwise as types
+from copies import DTYPES
+
+PLAIN = """
+@kernel
+def product(A: Tensor[(M, K), {ab}], B: Tensor[(N, K), {ab}], C: Tensor[(M, N), {c}]):
+    with Kernel(ceildiv(N, {bn}), ceildiv(M, {bm}), threads={threads}) as (bx, by):
+        A_shared = alloc_shared(({bm}, {bk}), {ab})
+        B_shared = alloc_shared(({bn}, {bk}), {ab})
+        C_shared = alloc_shared(({bm}, {bn}), {c})
+        acc = {accumulator}(({bm}, {bn}), float32)
+        {local}
+        done = alloc_barrier(1)
+        {before}
+        for k in {loop}:
+            copy(A[by * {bm}, ({k}) * {bk}], A_shared)
+            copy(B[bx * {bn}, ({k}) * {bk}], B_shared)
+            gemm(A_shared, B_shared, acc, transpose_B=True, {clear}mbar=done)
+        {after}
+"""
+FRAGMENT = dict(accumulator="alloc_fragment", local="pass", after="copy(acc, C_shared)\n        copy(C_shared, C[by * {bm}, bx * {bn}])")
+TMEM = dict(accumulator="alloc_tmem", local="part = alloc_fragment(({bm}, {bn}), float32)",
+            after="copy(acc, part)\n        copy(part, C_shared)\n        copy(C_shared, C[by * {bm}, bx * {bn}])")
+DIRECT = dict(accumulator="alloc_tmem", local="part = alloc_fragment(({bm}, {bn}), float32)",
+              after="copy(acc, part)\n        copy(part, C[by * {bm}, bx * {bn}])")
+FIRST = dict(before="pass", clear="clear_accum={k} == 0, ")
+CLEARED = dict(before="clear(acc)", clear="")
+
+
+class Case:
+    def __init__(self, name, size, tile, ab="bf16", c="bf16", threads=128, source=None, reference=None, k="k", loop=None, **parts):
+        self.name, self.size, self.ab, self.c = name, size, ab, c
+        self.reference = reference or (lambda a, b, c: a @ b.T)
+        bm, bn, bk = tile
+        fields = dict(bm=bm, bn=bn, bk=bk, ab=DTYPES[ab], c=DTYPES[c], threads=threads, k=k, loop=loop or "serial(ceildiv(K, %d))" % bk)
+        text = source or PLAIN
+        for _ in range(2):  # the parts have fields of their own
+            text = text.format(**{**{name: part.format(**fields) for name, part in parts.items()}, **fields})
+        self.text = text
+
+    def run(self, tile_run, options):
+        m, n, k = self.size
+        rng = np.random.default_rng(1)
+        a, b = rng.integers(-3, 4, (m, k)), rng.integers(-3, 4, (n, k))
+        np.save("a.npy", types.hold(self.ab, a.astype(np.float32)))
+        np.save("b.npy", types.hold(self.ab, b.astype(np.float32)))
+        with open("product.tile", "w") as file:
+            file.write(self.text)
+        done = subprocess.run([tile_run, "product.tile", "--device", "emu", "--in", "A=a.npy", "--in", "B=b.npy", "--out", "C=c.npy"]
+                              + options, capture_output=True, text=True)
+        if done.returncode != 0:
+            return "tile-run ends with %d: %s" % (done.returncode, done.stderr.strip()[:1500])
+        want = types.hold(self.c, self.reference(a.astype(np.float64), b.astype(np.float64), None).astype(np.float32))
+        got = np.load("c.npy").view(types.NUMPY[self.c])
+        x, y = types.number(self.c, got), types.number(self.c, want)
+        bad = np.argwhere(x != y)
+        if len(bad) == 0:
+            return None
+        at = tuple(bad[0])
+        return "%d of %d wrong; first at %s: %s, want %s" % (len(bad), x.size, at, x[at], y[at])
+
+
+def shapes():
+    for bn in (16, 48, 128, 256, 320, 512):
+        yield Case("columns_%d" % bn, (130, bn + 8, 72), (128, bn, 64), **TMEM, **FIRST)
+    for bk in (16, 32, 64, 128):
+        yield Case("depth_%d" % bk, (128, 64, 144), (128, 64, bk), **TMEM, **FIRST)
+    yield Case("rows_256", (300, 136, 64), (256, 128, 32), **TMEM, **FIRST)
+    yield Case("f16", (128, 128, 128), (128, 128, 64), ab="f16", c="f16", **TMEM, **FIRST)
+    yield Case("f32_result", (130, 132, 128), (128, 64, 64), c="f32", **TMEM, **FIRST)
+    yield Case("direct", (130, 136, 64), (128, 128, 64), **DIRECT, **FIRST)
+    yield Case("direct_ragged", (130, 133, 64), (128, 128, 64), **DIRECT, **FIRST)
+    for threads in (128, 256):
+        yield Case("fragment_%d" % threads, (200, 136, 96), (128, 128, 32), threads=threads, **FRAGMENT, **CLEARED)
+    yield Case("fragment_first", (200, 136, 96), (128, 128, 32), **FRAGMENT, **FIRST)
+    yield Case("tmem_cleared_256", (200, 136, 96), (128, 128, 32), threads=256, **TMEM, **CLEARED)
+    for size in ((1, 8, 16), (129, 257, 72), (257, 8, 8), (1, 1, 1), (130, 96, 40)):
+        yield Case("ragged_%dx%dx%d" % size, size, (128, 64, 64), **TMEM, **FIRST)
+
+
+def loops():
+    one = lambda a, b, c: a @ b.T
+    for loop, k in (("Pipelined(8, num_stages=3)", "k"), ("Pipelined(2, 10, num_stages=3)", "k - 2"), ("unroll(8)", "k")):
+        yield Case("loop_" + loop.split("(")[0].lower() + k.replace(" ", ""), (128, 128, 512), (128, 128, 64), loop=loop, k=k, **TMEM,
+                   **FIRST)
+    # two products a round on one barrier, and in nested loops under a condition
+    twice = PLAIN.replace("mbar=done)\n        {after}", "mbar=done)\n            gemm(A_shared, B_shared, acc, transpose_B=True, mbar=done)"
+                          "\n        {after}")
+    yield Case("two_products", (128, 64, 192), (128, 64, 64), source=twice, reference=lambda a, b, c: 2 * (a @ b.T), **TMEM, **FIRST)
+    nested = PLAIN.replace("        for k in {loop}:\n", "        for o in serial(3):\n         if o != 1:\n          for k in {loop}:\n")
+    yield Case("nested", (128, 64, 192), (128, 64, 64), source=nested, reference=lambda a, b, c: 2 * (a @ b.T), **FRAGMENT, **CLEARED)
+
+
+def main():
+    arguments = sys.argv[2:]
+    options = []
+    if arguments[:1] == ["--order"]:
+        options, arguments = arguments[:2], arguments[2:]
+    count = wrong = 0
+    for group in (shapes, loops):
+        for case in group():
+            if arguments and not any(case.name.startswith(p) for p in arguments):
+                continue
+            count += 1
+            problem = case.run(sys.argv[1], options)
+            if problem:
+                wrong += 1
+                print("%s: %s\n%s" % (case.name, problem, case.text))
+    print("%d products, %d wrong" % (count, wrong))
+    sys.exit(1 if wrong or not count else 0)
+
+
+if __name__ == "__main__":
+    main()
