@@ -120,7 +120,7 @@ Mod inst_mod_in(const Inst *inst, ModClass mod_class);
 // Operand form: blank-separated letters, one per operand, `?` before the first optional one, `*` for "any further operands".
 // The letter gives the width that an immediate takes and the register row that is required:
 //   0 1 2 3  of type types[i]          w  twice the width of types[0]
-//   i  32 bits    l  64 bits   h  16 bits   f  f32 constant allowed (0f… or decimal)
+//   i  32 bits    j  the same, any register    l  64 bits   h  16 bits   f  f32 constant allowed (0f… or decimal)
 //   p  predicate  m  address in brackets    v  vector in braces, elements of the last type (32 bits if smaller)
 //   r  any register, or an immediate of 64 bits    L  label   S  symbol   x  anything
 // `0|p` may follow for destinations that may be a pair; a sink is accepted for any destination.

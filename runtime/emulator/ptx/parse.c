@@ -433,7 +433,8 @@ static void parse_item(Parser *p) {
   } else if (accept_word(p, ".target")) {
     parse_target(p);
   } else if (accept_word(p, ".address_size")) {
-    if (parser_integer(p) != 64) parser_fail(p, ".address_size must be 64");
+    if (p->token.kind != TOKEN_INT || p->token.bits != 64) parser_fail(p, ".address_size must be 64");
+    parser_next(p);
   } else if (accept_word(p, ".entry")) {
     parse_function(p, true);
   } else if (accept_word(p, ".func")) {

@@ -106,7 +106,8 @@ static PtxType letter_type(const Inst *inst, char letter) {
   int index = letter >= '0' && letter <= '3' ? letter - '0' : last;
   PtxType type = inst->ntypes > 0 ? (PtxType)inst->types[index > last ? last : index] : PT_b32;
   switch (letter) {
-  case 'i': return PT_b32;
+  case 'i':
+  case 'j': return PT_b32;
   case 'l': return PT_b64;
   case 'h': return PT_b16;
   case 'f': return PT_f32;
