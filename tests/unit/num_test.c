@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "num/accumulate.h"
+#include "num_vectors.h"
 
 static const NumFormat *const small_formats[] = {&num_e4m3, &num_e5m2, &num_e2m3,
                                                  &num_e3m2, &num_e2m1, &num_ue4m3};
@@ -249,11 +250,61 @@ static void test_known_sums(Checks *checks) {
   num_tile_set(a, 0, 1, -0x1p-25f, -126);
   num_mma(a, b, &sum, &d, 1);
   CHECK_INT(checks, d, num_f32_bits(1 - 0x1p-24f));
+  // A zero times 2^100 leaves an accumulator of 2^-40 alone.
+  num_tile_set(a, 0, 0, 0, -126);
+  num_tile_set(a, 0, 1, 0, -126);
+  num_tile_set(b, 0, 0, 0x1p100f, -126);
+  d = num_f32_bits(0x1.234566p-40f);
+  num_mma(a, b, &sum, &d, 1);
+  CHECK_INT(checks, d, num_f32_bits(0x1.234566p-40f));
   d = 0x80000000;  // a negative zero comes out positive
   num_tile_set(a, 0, 0, 0, -126);
   num_tile_set(a, 0, 1, 0, -126);
   num_mma(a, b, &sum, &d, 1);
   CHECK_INT(checks, d, 0);
+  free(a);
+  free(b);
+}
+
+static const NumFormat *vector_format(const char *name) {
+  static const NumFormat *const all[] = {&num_bf16, &num_f16, &num_tf32, &num_e4m3, &num_e5m2};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(all[i]->name, name) == 0) return all[i];
+  return NULL;
+}
+
+static void fill_vector(NumTile *tile, const char *type, const char *hex) {
+  const NumFormat *format = vector_format(type);
+  uint8_t bytes[32];
+  for (int i = 0; i < 32; i++) {
+    char pair[3] = {hex[2 * i], hex[2 * i + 1], 0};
+    bytes[i] = (uint8_t)strtoul(pair, NULL, 16);
+  }
+  int size = format->exp_bits + format->man_bits > 15 ? 4 : format->exp_bits + format->man_bits > 7 ? 2 : 1;
+  tile->rows = 1;
+  tile->k = 32 / size;
+  for (int k = 0; k < tile->k; k++) {
+    uint32_t code = 0;
+    memcpy(&code, bytes + k * size, (size_t)size);
+    float value = (float)num_decode(format, size == 4 ? code >> 13 : code);
+    num_tile_set(tile, 0, k, value, 1 - format->bias);
+  }
+}
+
+static void test_hardware(Checks *checks) {
+  NumTile *a = calloc(1, sizeof *a), *b = calloc(1, sizeof *b);
+  for (size_t i = 0; i < sizeof num_vectors / sizeof *num_vectors; i++) {
+    const NumVector *v = &num_vectors[i];
+    bool fp8 = v->a_type[0] == 'e';
+    NumSum sum = {
+        .window = fp8 ? 13 : 25, .f16_result = v->f16_result, .result_bits = fp8 ? 13 : 23, .read_d = true};
+    fill_vector(a, v->a_type, v->a);
+    fill_vector(b, v->b_type, v->b);
+    uint32_t d = v->d;
+    num_mma(a, b, &sum, &d, 1);
+    CHECK_INT(checks, d, v->result);
+    CHECK_INT(checks, num_mma_element(a, 0, b, 0, &sum, v->d), v->result);
+  }
   free(a);
   free(b);
 }
@@ -297,6 +348,7 @@ int main(void) {
       test_sum_specials(&checks, &sum_cases[i], &state);
     }
   test_known_sums(&checks);
+  test_hardware(&checks);
   test_int(&checks);
   test_fp4(&checks);
   return check_report(&checks);

@@ -114,7 +114,7 @@ static void put_halves(const MmaTarget *target, const uint8_t unit[16], int row,
     memcpy(&code, unit + 2 * i, 2);
     float value = is_bf16 ? num_bf16_to_f32(code) : num_f16_to_f32(code);
     int field = (code & 0x7FFF) >> mantissa, exponent = (field ? field : 1) - bias;
-    exponent = (code & 0x7FFF) == 0 ? NUM_EXPONENT_ZERO : exponent;
+    exponent = (code & 0x7FFF) == 0 ? NUM_EXPONENT_ZERO_FACTOR : exponent;
     target->tile->value[at + i] = target->negate ? -value : value;
     target->tile->exponent[at + i] = (int16_t)(field == special ? NUM_EXPONENT_SPECIAL : exponent);
   }

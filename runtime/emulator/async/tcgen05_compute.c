@@ -160,7 +160,7 @@ static void set_group_scale(NumGroupScales *scales, int index, uint8_t code, boo
   code &= 0x7F;
   float value = (float)num_decode(&num_ue4m3, code);
   int exponent = code >> 3 ? (code >> 3) - 7 : -6;
-  scales->exponent[index] = (int16_t)(value == 0 ? NUM_EXPONENT_ZERO : exponent);
+  scales->exponent[index] = (int16_t)(value == 0 ? NUM_EXPONENT_ZERO_FACTOR : exponent);
   scales->significand[index] = value == 0 ? 0 : (float)ldexp((double)value, -exponent);
 }
 

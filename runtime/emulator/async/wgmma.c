@@ -134,8 +134,8 @@ static bool read_operands(Machine *machine, Warp *warp, const Inst *inst, int la
   op->read_d = op_get(warp, &inst->ops[3], lane) & 1;
   int next = 4;
   if (inst->nops > 5) {
-    op->negate_a = (int32_t)op_get(warp, &inst->ops[next++], lane) < 0;
-    op->negate_b = (int32_t)op_get(warp, &inst->ops[next++], lane) < 0;
+    op->negate_a = op_get(warp, &inst->ops[next++], lane) != 1;  // 1 or -1, of whatever width
+    op->negate_b = op_get(warp, &inst->ops[next++], lane) != 1;
   }
   if (next < inst->nops && !op->a_in_registers) op->transpose_a = op_get(warp, &inst->ops[next++], lane) & 1;
   if (next < inst->nops) op->transpose_b = op_get(warp, &inst->ops[next], lane) & 1;

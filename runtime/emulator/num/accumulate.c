@@ -104,7 +104,7 @@ static void transpose(const NumTile *b, int first, Columns *out) {
     bool inside = first + j < b->rows, nonzero = false;
     for (int k = 0; k < b->k; k++) {
       out->value[k][j / 8][j % 8] = inside ? value[k] : 0;
-      out->exponent[k][j] = inside ? exponent[k] : NUM_EXPONENT_ZERO;
+      out->exponent[k][j] = inside ? exponent[k] : NUM_EXPONENT_ZERO_FACTOR;
       nonzero |= inside && value[k] != 0;
     }
     out->scale[j / 8][j % 8] = inside ? b->scale[first + j] : 0;

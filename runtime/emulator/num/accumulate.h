@@ -12,7 +12,9 @@
 enum {
   NUM_TILE_MAX_ROWS = 256,
   NUM_TILE_MAX_K = 64,
-  NUM_EXPONENT_ZERO = -126,    // what a zero counts as
+  NUM_EXPONENT_ZERO = -126,  // what a zero accumulator counts as
+  NUM_EXPONENT_ZERO_FACTOR =
+      -1000,                   // a product with a zero factor never sets the alignment (measured on sm_90)
   NUM_EXPONENT_SPECIAL = 4000  // marks NaN and infinity
 };
 
@@ -67,7 +69,7 @@ static inline void num_tile_set(NumTile *tile, int row, int k, float value, int 
   int at = row * NUM_TILE_MAX_K + k, field = (int)(bits.u >> 23 & 0xFF), exponent = field - 127;
   if (exponent < min_exponent) exponent = min_exponent;
   if (field == 0xFF) exponent = NUM_EXPONENT_SPECIAL;
-  if ((bits.u & 0x7FFFFFFF) == 0) exponent = NUM_EXPONENT_ZERO;
+  if ((bits.u & 0x7FFFFFFF) == 0) exponent = NUM_EXPONENT_ZERO_FACTOR;
   tile->value[at] = value;
   tile->exponent[at] = (int16_t)exponent;
 }
