@@ -60,6 +60,14 @@ def cuda_include():
     return next((place for place in places if os.path.exists(os.path.join(place, "cuda.h"))), None)
 
 
+def gpu_capability():
+    try:
+        command = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+        return subprocess.run(command, capture_output=True, text=True).stdout
+    except OSError:
+        return ""
+
+
 ptxas = assembler()
 cuda_headers = cuda_include()
 features = {
@@ -67,6 +75,7 @@ features = {
     "cuda_h": cuda_headers,
     "numpy": has_numpy(),
     "gpu": glob.glob("/dev/nvidia[0-9]*"),
+    "hopper": "9.0" in gpu_capability(),
     "asan": config.tile_sanitized,
     "small": os.environ.get("TILE_TEST_SMALL") == "1",
     "long": os.environ.get("TILE_TEST_LONG") == "1",
