@@ -147,7 +147,7 @@ static uint64_t double_to_float(const Inst *inst, PtxType to, double x) {
   bool ftz = inst_has(inst, MOD_ftz);
   if (inst_has(inst, MOD_sat) && small_format(to) == NULL) x = x > 0 ? (x < 1 ? x : 1) : 0;
   if (inst_has(inst, MOD_sat) && (to == PT_f16 || to == PT_bf16)) x = x > 0 ? (x < 1 ? x : 1) : 0;
-  if (inst_has(inst, MOD_relu) && x < 0) x = 0;
+  if (inst_has(inst, MOD_relu) && x <= 0) x = 0;  // -0 becomes +0 (measured)
   uint64_t bits = 0;
   if (to == PT_f64) {
     memcpy(&bits, &x, sizeof bits);
@@ -158,7 +158,7 @@ static uint64_t double_to_float(const Inst *inst, PtxType to, double x) {
     if (ftz && fabsf(r) < 1.17549435e-38f) r = copysignf(0, r);
     bits = r != r ? 0x7fffffffu : num_f32_bits(r);
   } else if (to == PT_tf32) {
-    bits = num_f32_bits(num_tf32_round((float)x, num_rounding(inst)));
+    bits = x != x ? 0x7fc00000u : num_f32_bits(num_tf32_round((float)x, num_rounding(inst)));  // NaN: measured
   } else {
     bits = num_encode(small_format(to), x, num_rounding(inst), inst_has(inst, MOD_satfinite));
   }
@@ -212,7 +212,7 @@ static ExecResult exec_pack(Machine *machine, Warp *warp, const Inst *inst, uint
     uint64_t code[2];
     for (int i = 0; i < 2; i++) {
       double x = as_double(PT_f32, op_get(warp, &inst->ops[1 + i], (int)lane), inst_has(inst, MOD_ftz));
-      if (inst_has(inst, MOD_relu) && x < 0) x = 0;
+      if (inst_has(inst, MOD_relu) && x <= 0) x = 0;  // -0 becomes +0 (measured)
       code[i] = ue8m0 ? num_ue8m0_encode(x, num_rounding(inst), inst_has(inst, MOD_satfinite))
                       : num_encode(small_format(to), x, num_rounding(inst), inst_has(inst, MOD_satfinite));
     }
@@ -234,7 +234,7 @@ static ExecResult exec_repack(Machine *machine, Warp *warp, const Inst *inst, ui
     uint64_t a = op_get(warp, &inst->ops[1], (int)lane), r = 0;
     for (int i = 0; i < 2; i++) {
       double x = decode_part(from, (uint32_t)low_bits(a >> i * from_bits, from_bits));
-      if (inst_has(inst, MOD_relu) && x < 0) x = 0;
+      if (inst_has(inst, MOD_relu) && x <= 0) x = 0;  // -0 becomes +0 (measured)
       uint64_t code = to == PT_ue8m0x2
                           ? num_ue8m0_encode(x, num_rounding(inst), inst_has(inst, MOD_satfinite))
                           : num_encode(small_format(to), x, num_rounding(inst), inst_has(inst, MOD_satfinite));

@@ -273,10 +273,10 @@ static const char *select_minmax(Inst *inst, bool least) {
 static const char *select_min(Inst *inst) { return select_minmax(inst, true); }
 static const char *select_max(Inst *inst) { return select_minmax(inst, false); }
 
-UNARY(abs_f32, uint32_t, a & 0x7fffffffu)
-UNARY(neg_f32, uint32_t, a ^ 0x80000000u)
-UNARY(abs_f32_ftz, float, fabsf(flush(a)))
-UNARY(neg_f32_ftz, float, -flush(a))
+UNARY(abs_f32, float, canonical(fabsf(a)))
+UNARY(neg_f32, float, canonical(-a))
+UNARY(abs_f32_ftz, float, canonical(fabsf(flush(a))))
+UNARY(neg_f32_ftz, float, canonical(-flush(a)))
 UNARY(abs_f64, uint64_t, a & ~(1ull << 63))
 UNARY(neg_f64, uint64_t, a ^ 1ull << 63)
 BINARY(copysign_f32, uint32_t, (b & 0x7fffffffu) | (a & 0x80000000u))

@@ -61,7 +61,7 @@ static uint32_t compute_code(const Inst *inst, const NumFormat *format, uint32_t
   }
   double r = compute(inst, x, y, z);
   if (inst_has(inst, MOD_sat)) r = r > 0 ? (r < 1 ? r : 1) : 0;
-  if (inst_has(inst, MOD_relu) && r < 0) r = 0;
+  if (inst_has(inst, MOD_relu) && r <= 0) r = 0;
   if (inst_has(inst, MOD_ftz) && fabs(r) < least) r = copysign(0, r);
   return num_encode(format, r, NUM_RN, false);
 }

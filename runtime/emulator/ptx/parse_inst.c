@@ -368,7 +368,7 @@ static void parse_operands(Parser *p, Inst *inst) {
     parser_accept(p, ',');
   }
   if (n < required(inst->def->operands) && inst->error == NULL) inst->error = "too few operands";
-  inst->ops = ARENA_ARRAY(p->arena, Operand, n > 0 ? n : 1);
+  inst->ops = ARENA_ARRAY(p->arena, Operand, n + 2);  // select() of a call may add absent lists
   if (n > 0) memcpy(inst->ops, ops, (size_t)n * sizeof *ops);
   inst->nops = (uint8_t)n;
   inst->text_length = (int)(p->token.text - inst->text);
