@@ -187,7 +187,7 @@ static Value sequence_binary(Elab *e, BinaryOp op, const Value *lhs, const Value
   if (op == BINARY_MUL && is_sequence(lhs) && is_whole(rhs)) return repeat(e, lhs, value_as_int(rhs), span);
   if (op == BINARY_MUL && is_whole(lhs) && is_sequence(rhs)) return repeat(e, rhs, value_as_int(lhs), span);
   if (op == BINARY_MOD && lhs->kind == VALUE_STRING)
-    return elab_not_supported(e, span, "formatting with '%'; an f-string does the same and");
+    return elab_not_supported(e, span, "formatting with '%'");
   diag_error(e->ds, DIAG_value_kind, span, "'%s' does not take %s and %s", binary_op_text(op),
              value_describe(e->arena, lhs), value_describe(e->arena, rhs));
   if (lhs->kind == VALUE_BUFFER || rhs->kind == VALUE_BUFFER || lhs->kind == VALUE_TILE ||

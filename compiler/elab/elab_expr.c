@@ -402,7 +402,7 @@ static Value dispatch(Elab *e, const Expr *expr) {
   case EXPR_LIST:
     return eval_display(e, expr, VALUE_LIST);
   case EXPR_SET:
-    return elab_not_supported(e, expr->span, "a set; a tuple or list does the same and");
+    return elab_not_supported(e, expr->span, "a set");
   case EXPR_DICT:
     return eval_dict(e, expr);
   case EXPR_COMPREHENSION:

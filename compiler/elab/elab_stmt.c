@@ -42,7 +42,7 @@ static void report_staged_assignment(Elab *e, Name name, const Binding *binding,
 }
 
 static void set_cell(Elab *e, TirValue *cell, const Value *value, Span span) {
-  TirValue *scalar = staged_as(e, value, cell->type.dtype, span);
+  TirValue *scalar = staged_as(e, value, cell->type.dtype, e->assigned);
   if (!scalar) return;
   e->b.span = span;
   tir_set(&e->b, cell, scalar);
@@ -195,6 +195,7 @@ static void exec_assign(Elab *e, const Stmt *stmt) {
   e->naming = first->kind == EXPR_NAME ? first->name : NULL;
   Value value = eval(e, stmt->assign.value);
   e->naming = NULL;
+  e->assigned = stmt->assign.value->span;
   for (int i = 0; i < stmt->assign.targets.count; i++)
     assign_target(e, stmt->assign.targets.items[i], &value);
 }
@@ -236,6 +237,7 @@ static void exec_aug_assign(Elab *e, const Stmt *stmt) {
   Value operand = eval(e, stmt->aug_assign.value);
   if (value_is_poison(&old) || value_is_poison(&operand)) return;
   Value value = eval_binary(e, stmt->aug_assign.op, &old, &operand, stmt->span);
+  e->assigned = stmt->span;
   if (target->kind == EXPR_SUBSCRIPT)
     assign_place(e, &place, target, &value);
   else if (!augments_outer(e, stmt, &value))
@@ -271,6 +273,7 @@ static void exec_ann_assign(Elab *e, const Stmt *stmt) {
   e->naming = target->kind == EXPR_NAME ? target->name : NULL;
   Value value = eval(e, stmt->ann_assign.value);
   e->naming = NULL;
+  e->assigned = stmt->ann_assign.value->span;
   if (type.kind == VALUE_DTYPE && value_is_scalar(&value) && value.kind != VALUE_CELL) {
     TirValue *scalar = staged_as(e, &value, type.dtype, stmt->ann_assign.value->span);
     value = scalar ? value_staged(scalar) : value_poison();
@@ -399,12 +402,12 @@ static void bind_variables(Elab *e, const Expr *target, TirValue *const *variabl
   for (int i = 0; i < count; i++) bind_variable(e, target->elements.items[i], variables[i]);
 }
 
-static TirOp *open_loop(Elab *e, const LoopSpec *loop, Span span) {
+static TirOp *open_loop(Elab *e, const LoopSpec *loop, Span span, Span header) {
   TirValue *lo = staged_index(e, loop->lo, span, "the first value of a loop");
   TirValue *hi = lo ? staged_index(e, loop->hi, span, "the bound of a loop") : NULL;
   TirValue *step = hi ? staged_index(e, loop->step, span, "the step of a loop") : NULL;
   if (!step || !check_step(e, step, span)) return NULL;
-  e->b.span = span;
+  e->b.span = header;
   TirOp *op = tir_for(&e->b, loop->kind, lo, hi, step);
   op->attrs[FOR_stages] = loop->stages;
   return op;
@@ -417,7 +420,7 @@ static bool loop_varies(const TirOp *op) {
 static void exec_serial(Elab *e, const Stmt *stmt, const LoopSpec *loop) {
   TirBlock *outer = e->b.block;
   Region *unrolled = e->unrolled_region;
-  TirOp *op = open_loop(e, loop, stmt->span);
+  TirOp *op = open_loop(e, loop, stmt->loop.iterable->span, stmt->span);
   if (!op) return;
   elab_region_push(e, REGION_LOOP, stmt->span, loop_varies(op));
   e->b.block = op->bodies[0];
@@ -438,7 +441,7 @@ static void exec_grid(Elab *e, const Stmt *stmt, const LoopSpec *loop) {
   int opened = 0;
   for (int i = 0; i < loop->nextents; i++) {
     LoopSpec level = {.kind = LOOP_SERIAL, .lo = &zero, .hi = &loop->extents[i], .step = &one};
-    TirOp *op = open_loop(e, &level, stmt->span);
+    TirOp *op = open_loop(e, &level, stmt->loop.iterable->span, stmt->span);
     if (!op) break;
     elab_region_push(e, REGION_LOOP, stmt->span, loop_varies(op));
     e->b.block = op->bodies[0];

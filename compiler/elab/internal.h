@@ -40,6 +40,7 @@ typedef struct Elab {
   Region *region;
   Region *function_region;  // where the running function was called: it returns only from there
   Region *unrolled_region;  // of the innermost compile-time loop: `break` works only there; NULL: none
+  Span assigned;            // the value that is being assigned
   Name naming;              // the name that the value being computed is assigned to, or NULL
   bool python_range;        // in a plain function: `for … in range(…)` runs at compile time where it can
   bool open_names;          // in the shape of an annotation: an unknown name is a size

@@ -88,16 +88,31 @@ static bool is_python_type(const Value *type) {
   return false;
 }
 
+// A -D that takes the place of an element type or a number must be one.
+static bool suits_default(Elab *e, Name name, const Value *given, const Value *value) {
+  DType dtype;
+  bool wants_dtype =
+      value->kind == VALUE_DTYPE || (value->kind == VALUE_STRING && value_names_dtype(value, &dtype));
+  bool suits =
+      wants_dtype ? value_names_dtype(given, &dtype) : !value_is_number(value) || value_is_number(given);
+  if (!suits)
+    diag_error(e->ds, DIAG_define, (Span){0, 0}, "-D %s=%s: '%s' is %s", name,
+               value_repr(e->arena, given, false), name, wants_dtype ? "an element type" : "a number");
+  return suits;
+}
+
 // A parameter known at compile time: its -D, its default, or nothing yet.
 static Value compile_time_param(Elab *e, const Function *function, const Param *param) {
-  Value value;
-  if (elab_define(e, param->name, &value)) return value;
-  if (!param->default_value) return (Value){.kind = VALUE_PARAM, .param = param->name};
-  Scope *outer = e->scope;
-  e->scope = function->closure;
-  value = eval(e, param->default_value);
-  e->scope = outer;
-  return value;
+  Value given, value = {.kind = VALUE_PARAM, .param = param->name};
+  bool defined = elab_define(e, param->name, &given);
+  if (param->default_value) {
+    Scope *outer = e->scope;
+    e->scope = function->closure;
+    value = eval(e, param->default_value);
+    e->scope = outer;
+  }
+  if (!defined) return value;
+  return suits_default(e, param->name, &given, &value) ? given : value_poison();
 }
 
 static Value tensor_param(Elab *e, const Param *param, const TensorSpec *spec) {

@@ -207,7 +207,7 @@ TirValue *tile_load(Elab *e, const TileRef *tile, Span span) {
 
 bool tile_store(Elab *e, const TileRef *tile, const Value *value, Span span) {
   if (!element_allowed(e, tile->buffer, span, "written")) return false;
-  TirValue *scalar = staged_as(e, value, tile->buffer->type.dtype, span);
+  TirValue *scalar = staged_as(e, value, tile->buffer->type.dtype, e->assigned);
   if (!scalar) return false;
   e->b.span = span;
   tir_store(&e->b, tile->buffer, scalar, tile->starts, tile->rank);

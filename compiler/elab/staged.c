@@ -312,7 +312,7 @@ Value staged_binary(Elab *e, BinaryOp op, const Value *lhs_in, const Value *rhs_
   case BINARY_XOR:
     return bitwise(e, op, &lhs, &rhs, span);
   case BINARY_MATMUL:
-    return elab_not_supported(e, span, "'@' between values; use gemm on tiles: it");
+    return elab_not_supported(e, span, "'@'");
   }
   return value_poison();
 }
