@@ -1,5 +1,6 @@
-// One --arg is one or more clauses joined by ';', for one kernel parameter: `in:`, `out:`, `inout:` declare an array (and pass its
-// address, unless a `tma:` clause passes a tensor map over it); `i32:`, `i64:`, `f32:`, `null` pass a scalar.
+// One --arg is one or more clauses joined by ';', for one kernel parameter: `in:`, `out:`, `inout:` declare
+// an array (and pass its address, unless a `tma:` clause passes a tensor map over it); `i32:`, `i64:`,
+// `f32:`, `null` pass a scalar.
 #include "emu_args.h"
 
 #include <errno.h>
@@ -15,10 +16,11 @@ typedef struct {
 } DtypeRow;
 
 static const DtypeRow dtypes[] = {
-    {"f32", "<f4", 32, 7},  {"tf32", "<f4", 32, 11}, {"f16", "<f2", 16, 6}, {"bf16", "<u2", 16, 9}, {"f64", "<f8", 64, 8},
-    {"e4m3", "|u1", 8, 0},  {"e5m2", "|u1", 8, 0},   {"ue8m0", "|u1", 8, 0}, {"e2m1", "|u1", 4, 13}, {"i8", "|i1", 8, 0},
-    {"u8", "|u1", 8, 0},    {"bool", "|b1", 8, 0},   {"i16", "<i2", 16, 1}, {"u16", "<u2", 16, 1},  {"i32", "<i4", 32, 3},
-    {"u32", "<u4", 32, 2},  {"i64", "<i8", 64, 5},   {"u64", "<u8", 64, 4},
+    {"f32", "<f4", 32, 7},  {"tf32", "<f4", 32, 11}, {"f16", "<f2", 16, 6}, {"bf16", "<u2", 16, 9},
+    {"f64", "<f8", 64, 8},  {"e4m3", "|u1", 8, 0},   {"e5m2", "|u1", 8, 0}, {"ue8m0", "|u1", 8, 0},
+    {"e2m1", "|u1", 4, 13}, {"i8", "|i1", 8, 0},     {"u8", "|u1", 8, 0},   {"bool", "|b1", 8, 0},
+    {"i16", "<i2", 16, 1},  {"u16", "<u2", 16, 1},   {"i32", "<i4", 32, 3}, {"u32", "<u4", 32, 2},
+    {"i64", "<i8", 64, 5},  {"u64", "<u8", 64, 4},
 };
 
 static bool fail(EmuArgs *args, const char *what, const char *text) {
@@ -35,7 +37,8 @@ static const DtypeRow *find_dtype(const char *name, size_t length) {
 
 static EmuArray *find_array(EmuArgs *args, const char *name, size_t length) {
   for (int i = 0; i < args->narrays; i++) {
-    if (strlen(args->arrays[i].name) == length && memcmp(args->arrays[i].name, name, length) == 0) return &args->arrays[i];
+    if (strlen(args->arrays[i].name) == length && memcmp(args->arrays[i].name, name, length) == 0)
+      return &args->arrays[i];
   }
   return NULL;
 }
@@ -101,7 +104,8 @@ static bool place(EmuArgs *args, const char *clause, EmuArray *array) {
   return true;
 }
 
-static bool set_path(EmuArgs *args, const char *clause, char *to, size_t size, const char *from, size_t length) {
+static bool set_path(EmuArgs *args, const char *clause, char *to, size_t size, const char *from,
+                     size_t length) {
   if (length == 0 || length >= size) return fail(args, "a file name is expected", clause);
   memcpy(to, from, length);
   to[length] = '\0';
@@ -109,7 +113,8 @@ static bool set_path(EmuArgs *args, const char *clause, char *to, size_t size, c
 }
 
 // in:NAME=x.npy, inout:NAME=x.npy[:y.npy]
-static bool input_clause(EmuArgs *args, const char *clause, const char *rest, bool is_inout, EmuArray **array) {
+static bool input_clause(EmuArgs *args, const char *clause, const char *rest, bool is_inout,
+                         EmuArray **array) {
   const char *equals = strchr(rest, '=');
   if (equals == NULL) return fail(args, "NAME=FILE.npy is expected", clause);
   *array = new_array(args, clause, rest, (size_t)(equals - rest));
@@ -119,7 +124,8 @@ static bool input_clause(EmuArgs *args, const char *clause, const char *rest, bo
   size_t length = colon != NULL ? (size_t)(colon - path) : strlen(path);
   if (!set_path(args, clause, in, sizeof in, path, length)) return false;
   const char *out = colon != NULL ? colon + 1 : path;
-  if (is_inout && !set_path(args, clause, (*array)->out_path, sizeof (*array)->out_path, out, strlen(out))) return false;
+  if (is_inout && !set_path(args, clause, (*array)->out_path, sizeof(*array)->out_path, out, strlen(out)))
+    return false;
   NpyError error;
   if (!npy_read(in, &(*array)->npy, &error)) return fail(args, error.text, clause);
   (*array)->bits = (int)(*array)->npy.item_bytes * 8;
@@ -138,7 +144,9 @@ static bool output_clause(EmuArgs *args, const char *clause, const char *rest, E
   if (row == NULL) return fail(args, "unknown element type", clause);
   *array = new_array(args, clause, rest, (size_t)(equals - rest));
   if (*array == NULL) return false;
-  if (!set_path(args, clause, (*array)->out_path, sizeof (*array)->out_path, equals + 1, (size_t)(dtype - equals - 1))) return false;
+  if (!set_path(args, clause, (*array)->out_path, sizeof(*array)->out_path, equals + 1,
+                (size_t)(dtype - equals - 1)))
+    return false;
   Npy *npy = &(*array)->npy;
   snprintf(npy->descr, sizeof npy->descr, "%s", row->descr);
   npy->ndim = parse_shape(shape + 1, strlen(shape + 1), npy->shape, NPY_MAX_DIMS);
@@ -152,15 +160,16 @@ static bool output_clause(EmuArgs *args, const char *clause, const char *rest, E
 
 // ---- tensor maps
 
-static bool map_option(PtxEmuTensorMap *map, const DtypeRow **dtype, const char *key, size_t key_length, const char *value,
-                       size_t length) {
+static bool map_option(PtxEmuTensorMap *map, const DtypeRow **dtype, const char *key, size_t key_length,
+                       const char *value, size_t length) {
   uint64_t numbers[5];
   int n = parse_shape(value, length, numbers, 5);
 #define KEY(text) (key_length == sizeof text - 1 && memcmp(key, text, key_length) == 0)
 #define VALUE(text) (length == sizeof text - 1 && memcmp(value, text, length) == 0)
   if (KEY("dtype")) return (*dtype = find_dtype(value, length)) != NULL;
   if (KEY("box") || KEY("strides")) {
-    for (int i = 0; i < n; i++) (KEY("box") ? map->box : map->element_stride)[n - 1 - i] = (uint32_t)numbers[i];
+    for (int i = 0; i < n; i++)
+      (KEY("box") ? map->box : map->element_stride)[n - 1 - i] = (uint32_t)numbers[i];
     if (KEY("box")) map->rank = n;
     return n > 0;
   }
@@ -185,12 +194,16 @@ static bool map_option(PtxEmuTensorMap *map, const DtypeRow **dtype, const char 
   return false;
 }
 
-static bool map_options(EmuArgs *args, const char *clause, const char *at, PtxEmuTensorMap *map, const DtypeRow **dtype) {
+static bool map_options(EmuArgs *args, const char *clause, const char *at, PtxEmuTensorMap *map,
+                        const DtypeRow **dtype) {
   while (*at == ',') {
     at++;
     size_t length = strcspn(at, ","), key = strcspn(at, "=");
     if (key >= length || !map_option(map, dtype, at, key, at + key + 1, length - key - 1)) {
-      return fail(args, "options are dtype=, box=D0xD1, swizzle=0|32|64|128, interleave=0|16|32, oob=zero|nan, strides=, size=", clause);
+      return fail(args,
+                  "options are dtype=, box=D0xD1, swizzle=0|32|64|128, interleave=0|16|32, oob=zero|nan, "
+                  "strides=, size=",
+                  clause);
     }
     at += length;
   }
@@ -228,7 +241,8 @@ typedef struct {
   size_t size;
 } Value;
 
-static bool number_clause(EmuArgs *args, const char *clause, const char *kind, const char *rest, Value *value) {
+static bool number_clause(EmuArgs *args, const char *clause, const char *kind, const char *rest,
+                          Value *value) {
   char *end;
   errno = 0;
   if (strcmp(kind, "f32") == 0) {
@@ -250,7 +264,8 @@ static bool one_clause(EmuArgs *args, const char *clause, Value *value) {
     value->size = 8;
     return true;
   }
-  if (length >= sizeof kind || clause[length] != ':') return fail(args, "in: out: inout: tma: i32: i64: f32: or null", clause);
+  if (length >= sizeof kind || clause[length] != ':')
+    return fail(args, "in: out: inout: tma: i32: i64: f32: or null", clause);
   memcpy(kind, clause, length);
   kind[length] = '\0';
   const char *rest = clause + length + 1;
@@ -284,8 +299,8 @@ bool emu_args_add(EmuArgs *args, const char *text, const PtxEmuParam *param) {
     clause = next;
   }
   if (value.size != param->bytes) {
-    snprintf(args->error, sizeof args->error, "--arg %.200s gives %zu bytes, parameter '%.100s' takes %llu", text, value.size,
-             param->name, (unsigned long long)param->bytes);
+    snprintf(args->error, sizeof args->error, "--arg %.200s gives %zu bytes, parameter '%.100s' takes %llu",
+             text, value.size, param->name, (unsigned long long)param->bytes);
     return false;
   }
   if (param->offset + value.size > sizeof args->params) return fail(args, "too many parameters", text);

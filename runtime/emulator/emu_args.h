@@ -27,7 +27,8 @@ typedef struct {
   char error[1024];
 } EmuArgs;
 
-// Handles one --arg for a parameter: declares arrays, writes the value at param->offset. false: args->error says why.
+// Handles one --arg for a parameter: declares arrays, writes the value at param->offset. false: args->error
+// says why.
 bool emu_args_add(EmuArgs *args, const char *text, const PtxEmuParam *param);
 // Writes every out: and inout: array.
 bool emu_args_write(EmuArgs *args);

@@ -16,11 +16,14 @@ typedef struct {
 } Options;
 
 static const char usage_text[] =
-    "usage: tile-emu FILE.ptx --entry NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] [--cluster X[,Y[,Z]]] [--shared BYTES]\n"
-    "                [--sms N] --arg ARG... [--order fair|lazy|random:SEED] [--check LIST] [--max-steps N] [--stats]\n"
+    "usage: tile-emu FILE.ptx --entry NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] [--cluster X[,Y[,Z]]] "
+    "[--shared BYTES]\n"
+    "                [--sms N] --arg ARG... [--order fair|lazy|random:SEED] [--check LIST] [--max-steps N] "
+    "[--stats]\n"
     "ARG, one a kernel parameter in order:\n"
     "  in:NAME=x.npy  out:NAME=y.npy:DTYPE:D0xD1  inout:NAME=x.npy[:y.npy]   the array's address\n"
-    "  tma:NAME,dtype=bf16,box=128x64,swizzle=128[,interleave=..][,oob=nan]  a tensor map over a named array\n"
+    "  tma:NAME,dtype=bf16,box=128x64,swizzle=128[,interleave=..][,oob=nan]  a tensor map over a named "
+    "array\n"
     "  i32:5  i64:5  f32:0.5  null\n"
     "  in:a=a.npy;tma:a,...  declares the array and passes only the map\n";
 
@@ -138,7 +141,8 @@ static const PtxEmuEntry *choose_entry(const PtxEmuModule *module, const Options
 
 static int bind(EmuArgs *args, const PtxEmuEntry *entry, const Options *o) {
   if (o->nargs != entry->nparams) {
-    fprintf(stderr, "tile-emu: '%s' takes %d parameters, given are %d --arg\n", entry->name, entry->nparams, o->nargs);
+    fprintf(stderr, "tile-emu: '%s' takes %d parameters, given are %d --arg\n", entry->name, entry->nparams,
+            o->nargs);
     return EXIT_USAGE;
   }
   for (int i = 0; i < o->nargs; i++) {
@@ -149,11 +153,15 @@ static int bind(EmuArgs *args, const PtxEmuEntry *entry, const Options *o) {
 
 static int exit_status(PtxEmuStatus status) {
   switch (status) {
-  case PTXEMU_OK: return 0;
-  case PTXEMU_FINDING: return EXIT_FINDING;
-  case PTXEMU_USAGE: return EXIT_USAGE;
+  case PTXEMU_OK:
+    return 0;
+  case PTXEMU_FINDING:
+    return EXIT_FINDING;
+  case PTXEMU_USAGE:
+    return EXIT_USAGE;
   case PTXEMU_FAULT:
-  case PTXEMU_HANG: break;
+  case PTXEMU_HANG:
+    break;
   }
   return EXIT_FAULT;
 }
@@ -167,8 +175,8 @@ static int launch(EmuArgs *args, const PtxEmuModule *module, const PtxEmuEntry *
   if (status == PTXEMU_USAGE) return complain(ptxemu_report(args->emu), "");
   if (status != PTXEMU_OK) fprintf(stderr, "%s", ptxemu_report(args->emu));
   if (o->stats) {
-    fprintf(stderr, "CTAs %llu, warp instructions %llu, lanes per instruction %.1f\n", (unsigned long long)stats.ctas,
-            (unsigned long long)stats.instructions,
+    fprintf(stderr, "CTAs %llu, warp instructions %llu, lanes per instruction %.1f\n",
+            (unsigned long long)stats.ctas, (unsigned long long)stats.instructions,
             stats.instructions > 0 ? (double)stats.lanes / (double)stats.instructions : 0.0);
   }
   bool ended = status == PTXEMU_OK || status == PTXEMU_FINDING;

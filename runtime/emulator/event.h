@@ -1,24 +1,24 @@
-// What observers see: every memory access, barrier, fence and asynchronous operation, as it happens. Whoever emits an event
-// knows no observer; machine_event() costs one test when nobody listens.
+// What observers see: every memory access, barrier, fence and asynchronous operation, as it happens. Whoever
+// emits an event knows no observer; machine_event() costs one test when nobody listens.
 #ifndef PTXEMU_EVENT_H
 #define PTXEMU_EVENT_H
 
 #include <stdint.h>
 
 typedef enum {
-  EVENT_ISSUE,        // an instruction starts, lanes = who
-  EVENT_READ,         // space, address, bytes (per lane; generic proxy)
+  EVENT_ISSUE,  // an instruction starts, lanes = who
+  EVENT_READ,   // space, address, bytes (per lane; generic proxy)
   EVENT_WRITE,
   EVENT_ASYNC_START,  // an engine took an operation
   EVENT_ASYNC_READ,   // the async proxy reads space/address/bytes
   EVENT_ASYNC_WRITE,
   EVENT_ASYNC_DONE,
-  EVENT_BARRIER,      // a thread passed a barrier; address = mbarrier, or the number of a named one
+  EVENT_BARRIER,  // a thread passed a barrier; address = mbarrier, or the number of a named one
   EVENT_ARRIVE,
   EVENT_FENCE,
   EVENT_MBARRIER_INIT,
   EVENT_MBARRIER_INVAL,
-  EVENT_TMEM_ALLOC,   // address = first column, bytes = columns
+  EVENT_TMEM_ALLOC,  // address = first column, bytes = columns
   EVENT_TMEM_FREE,
   EVENT_CTA_BEGIN,
   EVENT_CTA_END,
@@ -28,10 +28,10 @@ typedef enum {
 typedef struct {
   EventKind kind;
   const struct Cta *cta;
-  const struct Warp *warp;   // NULL for engines
-  const struct Inst *inst;   // the instruction that caused it
+  const struct Warp *warp;  // NULL for engines
+  const struct Inst *inst;  // the instruction that caused it
   uint32_t lanes;
-  int space;                 // Space
+  int space;  // Space
   uint64_t address;
   uint64_t bytes;
 } Event;

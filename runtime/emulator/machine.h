@@ -1,20 +1,25 @@
 // The machine while it runs: Grid, Cluster, Cta, Warp, and what instruction handlers may do with them.
 //
-// One Machine is one worker: it executes clusters of a launch, one after another or a bounded number side by side. Everything that
-// changes during execution hangs off the Machine, its clusters, CTAs and warps; only global memory is shared between workers.
+// One Machine is one worker: it executes clusters of a launch, one after another or a bounded number side by
+// side. Everything that changes during execution hangs off the Machine, its clusters, CTAs and warps; only
+// global memory is shared between workers.
 //
-// A warp's 32 lanes are independent threads. Lanes with the same program counter form a LaneGroup and execute together; a group is
-// runnable or waits for a Wait. A handler gets the lanes of one group whose guard holds. It may
+// A warp's 32 lanes are independent threads. Lanes with the same program counter form a LaneGroup and execute
+// together; a group is runnable or waits for a Wait. A handler gets the lanes of one group whose guard holds.
+// It may
 //   - return EXEC_NEXT: the whole group goes on;
-//   - call warp_block(): `blocked` lanes stay at this instruction until wait.ready() holds and then execute it AGAIN (so a handler
-//     tests its condition, and blocks when it fails); `again` lanes execute it again at once; the rest of the group goes on;
+//   - call warp_block(): `blocked` lanes stay at this instruction until wait.ready() holds and then execute
+//   it AGAIN (so a handler
+//     tests its condition, and blocks when it fails); `again` lanes execute it again at once; the rest of the
+//     group goes on;
 //   - call machine_fault() and return its EXEC_FAULT.
-// An instruction that must not be done twice (a barrier's arrival) looks at groups[current].resumed when it is executed again.
-// The scheduler polls ready(), which therefore must be cheap and must change nothing.
+// An instruction that must not be done twice (a barrier's arrival) looks at groups[current].resumed when it
+// is executed again. The scheduler polls ready(), which therefore must be cheap and must change nothing.
 //
-// Who owns what. Warp half: this file, sched.c, warp.c, space.c, named and cluster barriers, hang.c. Async half: everything in
-// async/ and mem/{gmem,smem,tmem}; it keeps per-CTA state behind cta->async (engine queues, bulk groups, TMEM and its allocator)
-// and per-machine state behind machine->engine. See async/engine.h for the calls that the scheduler makes.
+// Who owns what. Warp half: this file, sched.c, warp.c, space.c, named and cluster barriers, hang.c. Async
+// half: everything in async/ and mem/{gmem,smem,tmem}; it keeps per-CTA state behind cta->async (engine
+// queues, bulk groups, TMEM and its allocator) and per-machine state behind machine->engine. See
+// async/engine.h for the calls that the scheduler makes.
 #ifndef PTXEMU_MACHINE_H
 #define PTXEMU_MACHINE_H
 
@@ -54,21 +59,21 @@ typedef enum {
 struct Wait {
   WaitKind kind;
   bool (*ready)(Machine *machine, Warp *warp, const Wait *wait);  // cheap, without effect
-  const char *what;   // a few words for the hang report: "cp.async.wait_group 0"
+  const char *what;  // a few words for the hang report: "cp.async.wait_group 0"
   Cta *cta;
   uint64_t address;
   uint32_t number;
   uint32_t count;
   uint32_t lanes;
-  void *data;         // the family's own
+  void *data;  // the family's own
 };
 
 typedef struct {
   uint32_t pc;
   uint32_t lanes;
-  Wait wait;          // kind WAIT_NONE: runnable
-  bool resumed;       // it has just stopped waiting: wait still says for what; cleared after this execution
-  uint64_t since;     // machine->steps when it began to wait, or last ran
+  Wait wait;       // kind WAIT_NONE: runnable
+  bool resumed;    // it has just stopped waiting: wait still says for what; cleared after this execution
+  uint64_t since;  // machine->steps when it began to wait, or last ran
 } LaneGroup;
 
 typedef struct {
@@ -79,45 +84,45 @@ typedef struct {
 struct Warp {
   uint8_t *bank[BANK_COUNT];  // register file of this warp; constants of the module
   Cta *cta;
-  int index;                  // warp of the CTA: %tid / 32
-  uint32_t live;              // lanes that exist and have not exited
-  uint32_t all;               // lanes that exist
-  int ngroups, current;       // groups[current] is executing
+  int index;             // warp of the CTA: %tid / 32
+  uint32_t live;         // lanes that exist and have not exited
+  uint32_t all;          // lanes that exist
+  int ngroups, current;  // groups[current] is executing
   LaneGroup groups[WARP_LANES];
-  CallStack *calls;           // [32], NULL without device functions
-  uint8_t *local;             // [32][cta->local_bytes]
-  uint32_t carry;             // the condition code of add.cc and the like, a bit a lane
-  uint32_t cluster_arrived;   // lanes whose last barrier.cluster.arrive belongs to phase cluster_phase
+  CallStack *calls;          // [32], NULL without device functions
+  uint8_t *local;            // [32][cta->local_bytes]
+  uint32_t carry;            // the condition code of add.cc and the like, a bit a lane
+  uint32_t cluster_arrived;  // lanes whose last barrier.cluster.arrive belongs to phase cluster_phase
   uint32_t cluster_phase;
-  bool rotate;                // a group used up its slice while others could run
-  int budget;                 // instructions left of this slice
-  bool polled;                // this slice executed a polling instruction (machine_poll)
+  bool rotate;  // a group used up its slice while others could run
+  int budget;   // instructions left of this slice
+  bool polled;  // this slice executed a polling instruction (machine_poll)
 };
 
 typedef struct {
-  uint32_t expected;     // threads; 0: all warps of the CTA that live
+  uint32_t expected;  // threads; 0: all warps of the CTA that live
   bool whole_cta;
-  uint32_t arrived;      // threads
-  uint32_t generation;   // counts completed barriers
+  uint32_t arrived;                          // threads
+  uint32_t generation;                       // counts completed barriers
   uint32_t votes_and, votes_or, votes_popc;  // bar.red
   uint32_t result_and, result_or, result_popc;
 } NamedBarrier;
 
 struct Cta {
   Cluster *cluster;
-  uint32_t rank;             // in the cluster
-  uint32_t id[3];            // %ctaid
-  uint32_t linear;           // x + y * nx + z * nx * ny
-  uint8_t *smem;             // host; offsets from 0, the first SHARED_FIRST bytes belong to the system
-  uint32_t smem_bytes;       // SHARED_FIRST + statics + dynamic
-  uint32_t local_bytes;      // per thread
+  uint32_t rank;         // in the cluster
+  uint32_t id[3];        // %ctaid
+  uint32_t linear;       // x + y * nx + z * nx * ny
+  uint8_t *smem;         // host; offsets from 0, the first SHARED_FIRST bytes belong to the system
+  uint32_t smem_bytes;   // SHARED_FIRST + statics + dynamic
+  uint32_t local_bytes;  // per thread
   Warp *warps;
   int nwarps;
   int live_warps;
   NamedBarrier barriers[NAMED_BARRIERS];
-  bool ended;                // all warps have exited, engines are drained
-  void *async;               // async half: CtaAsync
-  void *check;               // observers
+  bool ended;   // all warps have exited, engines are drained
+  void *async;  // async half: CtaAsync
+  void *check;  // observers
 };
 
 struct Cluster {
@@ -155,7 +160,15 @@ typedef struct {
 
 // What --check names; faults that hardware traps are always on.
 typedef enum {
-  CHECK_UNINIT, CHECK_RACE, CHECK_PROXY, CHECK_TCGEN05, CHECK_MBARRIER, CHECK_TMEM, CHECK_EXIT, CHECK_BOUNDS, CHECK_COUNT,
+  CHECK_UNINIT,
+  CHECK_RACE,
+  CHECK_PROXY,
+  CHECK_TCGEN05,
+  CHECK_MBARRIER,
+  CHECK_TMEM,
+  CHECK_EXIT,
+  CHECK_BOUNDS,
+  CHECK_COUNT,
 } Check;
 
 typedef struct {
@@ -169,94 +182,112 @@ struct Machine {
   const Module *module;
   Gmem *gmem;
   const GmemBlock *gmem_hint;
-  Arena *arena;            // launch arena
-  uint32_t checks;         // bit per Check
+  Arena *arena;     // launch arena
+  uint32_t checks;  // bit per Check
   struct Findings *findings;
-  Cluster **clusters;      // resident ones
+  Cluster **clusters;  // resident ones
   int nclusters;
-  void *engine;            // async half: Engine
-  const Inst *inst;        // executing now
-  uint64_t steps;          // warp instructions executed
-  uint64_t lane_steps;     // lane instructions
-  uint64_t progress;       // counts what can end a spin: stores, barriers, completed operations; whoever does one adds 1
+  void *engine;         // async half: Engine
+  const Inst *inst;     // executing now
+  uint64_t steps;       // warp instructions executed
+  uint64_t lane_steps;  // lane instructions
+  uint64_t progress;  // counts what can end a spin: stores, barriers, completed operations; whoever does one
+                      // adds 1
   Fault fault;
-  uint32_t event_mask;     // bit per EventKind that somebody listens to
+  uint32_t event_mask;  // bit per EventKind that somebody listens to
   struct Observers *observers;
   const struct Arch *arch;
-  uint32_t next_cluster;   // first that has not started; clusterlaunchcontrol may take it
+  uint32_t next_cluster;                  // first that has not started; clusterlaunchcontrol may take it
   uint64_t last_progress, progress_step;  // steps at which progress was last seen to change
-  TextBuf *log;            // vprintf
-  bool uninit_poison;      // a checking mode fills fresh memory with a pattern
+  TextBuf *log;                           // vprintf
+  bool uninit_poison;                     // a checking mode fills fresh memory with a pattern
 };
 
 // ---- registers
 
-static inline uint8_t *row_ptr(const Warp *warp, const Operand *op) { return warp->bank[op->bank] + op->off; }
-static inline uint32_t *row32(const Warp *warp, const Operand *op) { return (uint32_t *)(void *)row_ptr(warp, op); }
-static inline uint64_t *row64(const Warp *warp, const Operand *op) { return (uint64_t *)(void *)row_ptr(warp, op); }
+static inline uint8_t *row_ptr(const Warp *warp, const Operand *op) {
+  return warp->bank[op->bank] + op->off;
+}
+static inline uint32_t *row32(const Warp *warp, const Operand *op) {
+  return (uint32_t *)(void *)row_ptr(warp, op);
+}
+static inline uint64_t *row64(const Warp *warp, const Operand *op) {
+  return (uint64_t *)(void *)row_ptr(warp, op);
+}
 // The mask of a predicate row; bits outside of live lanes mean nothing.
 static inline uint32_t row_pred(const Warp *warp, const Operand *op) {
   uint32_t mask = *(const uint32_t *)(const void *)row_ptr(warp, op);
   return op->negated ? ~mask : mask;
 }
 
-// One lane's value, zero-extended: any register or constant. Predicates give 0 or 1. Low 64 bits of a 128-bit register.
+// One lane's value, zero-extended: any register or constant. Predicates give 0 or 1. Low 64 bits of a 128-bit
+// register.
 uint64_t op_get(const Warp *warp, const Operand *op, int lane);
 uint64_t op_get_hi(const Warp *warp, const Operand *op, int lane);
 // Stores the low bits of `value`; a sink takes and forgets it.
 void op_set(Warp *warp, const Operand *op, int lane, uint64_t value);
 void op_set128(Warp *warp, const Operand *op, int lane, uint64_t low, uint64_t high);
-void op_set_pred(Warp *warp, const Operand *op, uint32_t lanes, uint32_t mask);  // only the bits of `lanes` change
+void op_set_pred(Warp *warp, const Operand *op, uint32_t lanes,
+                 uint32_t mask);  // only the bits of `lanes` change
 // Base plus offset of an OPERAND_ADDRESS; 32-bit bases are zero-extended (negative offsets wrap in 32 bits).
 uint64_t op_address(const Warp *warp, const Operand *op, int lane);
 
-static inline int first_lane(uint32_t lanes) { return __builtin_ctz(lanes); }
-#define FOR_LANES(lane, lanes)                                                                                \
-  for (uint32_t lane##_rest = (lanes), lane = 0;                                                              \
-       lane##_rest != 0 && (lane = (uint32_t)__builtin_ctz(lane##_rest), true); lane##_rest &= lane##_rest - 1)
+static inline int first_lane(uint32_t lanes) {
+  return __builtin_ctz(lanes);
+}
+#define FOR_LANES(lane, lanes)                                                                               \
+  for (uint32_t lane##_rest = (lanes), lane = 0;                                                             \
+       lane##_rest != 0 && (lane = (uint32_t)__builtin_ctz(lane##_rest), true);                              \
+       lane##_rest &= lane##_rest - 1)
 
 // ---- memory
 
 Space inst_space(const Inst *inst, int index);  // the index-th space modifier, SPACE_GENERIC without one
 // Host address, or NULL after reporting the fault (bounds, and alignment to `align`).
-uint8_t *machine_address(Machine *machine, Warp *warp, int lane, Space space, uint64_t address, uint64_t bytes,
-                         uint64_t align, bool write);
+uint8_t *machine_address(Machine *machine, Warp *warp, int lane, Space space, uint64_t address,
+                         uint64_t bytes, uint64_t align, bool write);
 
 // ---- control
 
-// `blocked` lanes of the current group wait, `again` lanes repeat the instruction at once, the others go on. Returns EXEC_BLOCK.
+// `blocked` lanes of the current group wait, `again` lanes repeat the instruction at once, the others go on.
+// Returns EXEC_BLOCK.
 ExecResult warp_block(Machine *machine, Warp *warp, uint32_t blocked, uint32_t again, const Wait *wait);
-// True when every lane of `members` that has not exited is in the current group's `lanes`; otherwise the group has been blocked
-// until they come, and the handler returns EXEC_BLOCK. For .sync instructions with a member mask and for .aligned ones (members = ~0).
+// True when every lane of `members` that has not exited is in the current group's `lanes`; otherwise the
+// group has been blocked until they come, and the handler returns EXEC_BLOCK. For .sync instructions with a
+// member mask and for .aligned ones (members = ~0).
 bool warp_meet(Machine *machine, Warp *warp, uint32_t lanes, uint32_t members);
 
-// An instruction that threads repeat while they wait for others (test_wait, volatile loads, nanosleep) says so: when a whole
-// round only polls and nothing progresses, engines are pushed on, and in the end it is a hang.
+// An instruction that threads repeat while they wait for others (test_wait, volatile loads, nanosleep) says
+// so: when a whole round only polls and nothing progresses, engines are pushed on, and in the end it is a
+// hang.
 static inline void machine_poll(Warp *warp) {
   warp->polled = true;
   warp->budget -= 60;
 }
 
-// Reports a fault of the instruction that is executing (lane -1: the whole warp): PTX line, statement, source line, thread.
+// Reports a fault of the instruction that is executing (lane -1: the whole warp): PTX line, statement, source
+// line, thread.
 __attribute__((format(printf, 4, 5))) ExecResult machine_fault(Machine *machine, const Warp *warp, int lane,
                                                                const char *format, ...);
 // The same for an operation issued earlier.
 __attribute__((format(printf, 3, 4))) ExecResult machine_fault_at(Machine *machine, const Origin *origin,
                                                                   const char *format, ...);
 // A finding (what hardware silently gets wrong): noted once per (check, instruction); execution goes on.
-__attribute__((format(printf, 4, 5))) void machine_finding(Machine *machine, Check check, const Origin *origin,
-                                                           const char *format, ...);
+__attribute__((format(printf, 4, 5))) void machine_finding(Machine *machine, Check check,
+                                                           const Origin *origin, const char *format, ...);
 
 static inline Origin origin_here(const Machine *machine, const Warp *warp, int lane) {
   return (Origin){warp->cta, warp->index, lane, machine->inst};
 }
 
 // The thread's number in its CTA.
-static inline uint32_t thread_index(const Warp *warp, int lane) { return (uint32_t)(warp->index * WARP_LANES + lane); }
+static inline uint32_t thread_index(const Warp *warp, int lane) {
+  return (uint32_t)(warp->index * WARP_LANES + lane);
+}
 
 void machine_emit(Machine *machine, const Event *event);
-static inline void machine_event(Machine *machine, EventKind kind, const Warp *warp, uint32_t lanes, Space space,
-                                 uint64_t address, uint64_t bytes) {
+static inline void machine_event(Machine *machine, EventKind kind, const Warp *warp, uint32_t lanes,
+                                 Space space, uint64_t address, uint64_t bytes) {
   if (machine->event_mask >> kind & 1) {
     machine_emit(machine, &(Event){kind, warp->cta, warp, machine->inst, lanes, space, address, bytes});
   }

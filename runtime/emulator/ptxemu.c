@@ -1,4 +1,5 @@
-// The library's door: devices, modules, launches. A launch builds one Machine, runs it and turns its outcome into a status and a text.
+// The library's door: devices, modules, launches. A launch builds one Machine, runs it and turns its outcome
+// into a status and a text.
 #include "ptxemu.h"
 
 #include <setjmp.h>
@@ -50,8 +51,12 @@ void ptxemu_free(PtxEmu *emu) {
   free(emu);
 }
 
-const char *ptxemu_report(const PtxEmu *emu) { return emu->report; }
-const char *ptxemu_output(const PtxEmu *emu) { return emu->output; }
+const char *ptxemu_report(const PtxEmu *emu) {
+  return emu->report;
+}
+const char *ptxemu_output(const PtxEmu *emu) {
+  return emu->output;
+}
 
 // ---- modules
 
@@ -61,7 +66,8 @@ static void fill_entry(Arena *arena, const Module *module, const Function *f, Pt
     const Variable *v = &f->params[i];
     params[i] = (PtxEmuParam){v->name, v->address, v->bytes, v->align};
   }
-  *entry = (PtxEmuEntry){.name = f->name, .params = params, .nparams = f->nparams, .param_bytes = f->param_bytes};
+  *entry =
+      (PtxEmuEntry){.name = f->name, .params = params, .nparams = f->nparams, .param_bytes = f->param_bytes};
   entry->static_shared = module->shared_bytes + f->shared_bytes;
   memcpy(entry->reqntid, f->reqntid, sizeof entry->reqntid);
   memcpy(entry->cluster, f->cluster, sizeof entry->cluster);
@@ -95,7 +101,9 @@ PtxEmuModule *ptxemu_load(PtxEmu *emu, const char *name, const char *text, size_
   return result;
 }
 
-int ptxemu_entry_count(const PtxEmuModule *module) { return module->nentries; }
+int ptxemu_entry_count(const PtxEmuModule *module) {
+  return module->nentries;
+}
 
 const PtxEmuEntry *ptxemu_entry_at(const PtxEmuModule *module, int index) {
   return index >= 0 && index < module->nentries ? &module->entries[index] : NULL;
@@ -121,8 +129,12 @@ uint64_t ptxemu_variable(const PtxEmuModule *module, const char *name, uint64_t 
 
 // ---- global memory
 
-uint64_t ptxemu_alloc(PtxEmu *emu, uint64_t bytes, const char *name) { return gmem_alloc(emu->gmem, bytes, name); }
-bool ptxemu_release(PtxEmu *emu, uint64_t address) { return gmem_release(emu->gmem, address); }
+uint64_t ptxemu_alloc(PtxEmu *emu, uint64_t bytes, const char *name) {
+  return gmem_alloc(emu->gmem, bytes, name);
+}
+bool ptxemu_release(PtxEmu *emu, uint64_t address) {
+  return gmem_release(emu->gmem, address);
+}
 
 static uint8_t *host(PtxEmu *emu, uint64_t address, uint64_t bytes) {
   const GmemBlock *hint = NULL;
@@ -163,7 +175,9 @@ static void machine_describe_limits(const Function *entry, const PtxEmuLaunch *i
   out->dynamic_shared = in->dynamic_shared;
   out->params = in->params;
   out->param_bytes = entry->param_bytes;
-  out->order = in->order == PTXEMU_ORDER_LAZY ? ORDER_LAZY : in->order == PTXEMU_ORDER_RANDOM ? ORDER_RANDOM : ORDER_FAIR;
+  out->order = in->order == PTXEMU_ORDER_LAZY     ? ORDER_LAZY
+               : in->order == PTXEMU_ORDER_RANDOM ? ORDER_RANDOM
+                                                  : ORDER_FAIR;
   out->seed = in->seed;
   out->max_resident_ctas = in->sms;
   out->max_steps = in->max_steps;
@@ -172,23 +186,29 @@ static void machine_describe_limits(const Function *entry, const PtxEmuLaunch *i
 static const char *check_shape(Arena *arena, const Launch *l, const Function *entry) {
   uint64_t threads = 1, ctas = 1;
   for (int i = 0; i < 3; i++) {
-    if (l->grid[i] == 0 || l->block[i] == 0 || l->block[i] > MOST_THREADS) return "grid or block has an impossible dimension";
-    if (i > 0 && l->grid[i] > 65535) return text_printf(arena, "grid dimension %d is %u; at most 65535", i, l->grid[i]);
+    if (l->grid[i] == 0 || l->block[i] == 0 || l->block[i] > MOST_THREADS)
+      return "grid or block has an impossible dimension";
+    if (i > 0 && l->grid[i] > 65535)
+      return text_printf(arena, "grid dimension %d is %u; at most 65535", i, l->grid[i]);
     if (l->grid[i] % l->cluster[i] != 0) {
-      return text_printf(arena, "grid dimension %d (%u) is no multiple of the cluster's (%u)", i, l->grid[i], l->cluster[i]);
+      return text_printf(arena, "grid dimension %d (%u) is no multiple of the cluster's (%u)", i, l->grid[i],
+                         l->cluster[i]);
     }
     threads *= l->block[i];
     ctas *= l->grid[i];
   }
-  if (threads > MOST_THREADS) return text_printf(arena, "%llu threads a block; at most %d", (unsigned long long)threads, MOST_THREADS);
+  if (threads > MOST_THREADS)
+    return text_printf(arena, "%llu threads a block; at most %d", (unsigned long long)threads, MOST_THREADS);
   if (ctas > 0x7fffffff) return "the grid has more than 2^31 - 1 CTAs";
   if (l->cluster[0] * l->cluster[1] * l->cluster[2] > MOST_CLUSTER) return "a cluster has at most 16 CTAs";
   uint64_t shared = (uint64_t)l->dynamic_shared + l->module->shared_bytes + entry->shared_bytes;
-  if (shared > MOST_SHARED) return text_printf(arena, "%llu bytes of shared memory; at most %d", (unsigned long long)shared, MOST_SHARED);
+  if (shared > MOST_SHARED)
+    return text_printf(arena, "%llu bytes of shared memory; at most %d", (unsigned long long)shared,
+                       MOST_SHARED);
   uint64_t want = (uint64_t)entry->reqntid[0] * entry->reqntid[1] * entry->reqntid[2];
   if (want > 0 && want != threads) {
-    return text_printf(arena, "'%s' requires blocks of %u x %u x %u threads (.reqntid)", entry->name, entry->reqntid[0],
-                       entry->reqntid[1], entry->reqntid[2]);
+    return text_printf(arena, "'%s' requires blocks of %u x %u x %u threads (.reqntid)", entry->name,
+                       entry->reqntid[0], entry->reqntid[1], entry->reqntid[2]);
   }
   return NULL;
 }
@@ -223,7 +243,10 @@ static PtxEmuStatus run(PtxEmu *emu, const Launch *launch, uint32_t checks, PtxE
   launch_run(m);
   observers_end(m);
   engine_end(m);
-  if (stats != NULL) *stats = (PtxEmuStats){m->steps, m->lane_steps, m->next_cluster * (uint64_t)launch->cluster[0] * launch->cluster[1] * launch->cluster[2]};
+  if (stats != NULL)
+    *stats = (PtxEmuStats){m->steps, m->lane_steps,
+                           m->next_cluster * (uint64_t)launch->cluster[0] * launch->cluster[1] *
+                               launch->cluster[2]};
   return outcome(emu, m);
 }
 
@@ -232,8 +255,8 @@ static PtxEmuStatus usage(PtxEmu *emu, const char *text) {
   return PTXEMU_USAGE;
 }
 
-PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *entry_name, const PtxEmuLaunch *in,
-                           PtxEmuStats *stats) {
+PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *entry_name,
+                           const PtxEmuLaunch *in, PtxEmuStats *stats) {
   arena_free(emu->launch);
   emu->report = emu->output = "";
   emu->launch = arena_new();
@@ -244,8 +267,9 @@ PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *
   const Function *entry = module_find_entry(module->module, entry_name);
   if (entry == NULL) return usage(emu, text_printf(emu->launch, "the module has no entry '%s'", entry_name));
   if (in->param_bytes < entry->param_bytes) {
-    return usage(emu, text_printf(emu->launch, "'%s' takes %llu bytes of parameters, given are %llu", entry_name,
-                                  (unsigned long long)entry->param_bytes, (unsigned long long)in->param_bytes));
+    return usage(emu,
+                 text_printf(emu->launch, "'%s' takes %llu bytes of parameters, given are %llu", entry_name,
+                             (unsigned long long)entry->param_bytes, (unsigned long long)in->param_bytes));
   }
   Launch *launch = ARENA_NEW(emu->launch, Launch);
   launch->entry = entry;

@@ -1,7 +1,9 @@
-// PTXEMU: executes PTX text for sm_90a and sm_100a on the CPU, whoever wrote it. The only header that others include.
+// PTXEMU: executes PTX text for sm_90a and sm_100a on the CPU, whoever wrote it. The only header that others
+// include.
 //
-// A PtxEmu is one device: global memory, loaded modules, the last report. Errors are values with a text; nothing is printed, nothing
-// exits, there is no global state. One PtxEmu must not be used by two threads at once; distinct ones are independent.
+// A PtxEmu is one device: global memory, loaded modules, the last report. Errors are values with a text;
+// nothing is printed, nothing exits, there is no global state. One PtxEmu must not be used by two threads at
+// once; distinct ones are independent.
 #ifndef PTXEMU_PTXEMU_H
 #define PTXEMU_PTXEMU_H
 
@@ -24,13 +26,15 @@ typedef enum {
 PtxEmu *ptxemu_new(void);
 void ptxemu_free(PtxEmu *emu);
 
-// Text of the last failure or of the last launch's faults and findings; never NULL, valid until the next call on `emu`.
+// Text of the last failure or of the last launch's faults and findings; never NULL, valid until the next call
+// on `emu`.
 const char *ptxemu_report(const PtxEmu *emu);
 // What the last launch printed with vprintf; never NULL.
 const char *ptxemu_output(const PtxEmu *emu);
 
-// Parses PTX text (need not be NUL-terminated; trailing NULs are dropped; the content of a cubin's .nv_debug_ptx_txt section is
-// accepted, with NULs in place of line ends). `name` is used in reports. NULL on error. Modules live as long as `emu`.
+// Parses PTX text (need not be NUL-terminated; trailing NULs are dropped; the content of a cubin's
+// .nv_debug_ptx_txt section is accepted, with NULs in place of line ends). `name` is used in reports. NULL on
+// error. Modules live as long as `emu`.
 PtxEmuModule *ptxemu_load(PtxEmu *emu, const char *name, const char *text, size_t length);
 
 typedef struct {
@@ -55,19 +59,21 @@ const PtxEmuEntry *ptxemu_entry(const PtxEmuModule *module, const char *name);  
 // A module-scope .global or .const variable: emulated address (0: none) and size.
 uint64_t ptxemu_variable(const PtxEmuModule *module, const char *name, uint64_t *bytes);
 
-// Global memory. ptxemu_alloc gives zeroed bytes at a multiple of 256; 0 when there is no memory. `name` appears in reports.
+// Global memory. ptxemu_alloc gives zeroed bytes at a multiple of 256; 0 when there is no memory. `name`
+// appears in reports.
 uint64_t ptxemu_alloc(PtxEmu *emu, uint64_t bytes, const char *name);
 bool ptxemu_release(PtxEmu *emu, uint64_t address);
 bool ptxemu_write(PtxEmu *emu, uint64_t address, const void *data, uint64_t bytes);
 bool ptxemu_read(PtxEmu *emu, uint64_t address, void *data, uint64_t bytes);
 
-// What cuTensorMapEncodeTiled takes; dimension 0 is the innermost. Codes are the driver API's own enumeration values.
+// What cuTensorMapEncodeTiled takes; dimension 0 is the innermost. Codes are the driver API's own enumeration
+// values.
 typedef struct {
-  int type;                  // CUtensorMapDataType
-  int rank;                  // 1 to 5
+  int type;  // CUtensorMapDataType
+  int rank;  // 1 to 5
   uint64_t address;
-  uint64_t size[5];          // elements
-  uint64_t stride[5];        // bytes; stride[0] is not used, stride[i] is the pitch of dimension i
+  uint64_t size[5];    // elements
+  uint64_t stride[5];  // bytes; stride[0] is not used, stride[i] is the pitch of dimension i
   uint32_t box[5];
   uint32_t element_stride[5];
   int interleave, swizzle, l2_promotion, fill_nan;
@@ -80,25 +86,25 @@ typedef enum { PTXEMU_ORDER_FAIR, PTXEMU_ORDER_LAZY, PTXEMU_ORDER_RANDOM } PtxEm
 
 typedef struct {
   uint32_t grid[3], block[3];
-  uint32_t cluster[3];        // zeros: .reqnctapercluster, or 1
-  uint32_t dynamic_shared;    // bytes
-  const void *params;         // the parameter block, laid out as PtxEmuParam says
+  uint32_t cluster[3];      // zeros: .reqnctapercluster, or 1
+  uint32_t dynamic_shared;  // bytes
+  const void *params;       // the parameter block, laid out as PtxEmuParam says
   uint64_t param_bytes;
   PtxEmuOrder order;
   uint64_t seed;
-  uint32_t sms;               // CTAs resident at once; 0: the emulator's choice
-  const char *checks;         // comma list as of --check; NULL: "default"
-  uint64_t max_steps;         // warp instructions, 0: no limit
+  uint32_t sms;        // CTAs resident at once; 0: the emulator's choice
+  const char *checks;  // comma list as of --check; NULL: "default"
+  uint64_t max_steps;  // warp instructions, 0: no limit
 } PtxEmuLaunch;
 
 typedef struct {
-  uint64_t instructions;      // warp instructions executed
-  uint64_t lanes;             // lane instructions
+  uint64_t instructions;  // warp instructions executed
+  uint64_t lanes;         // lane instructions
   uint64_t ctas;
 } PtxEmuStats;
 
 // Runs the launch to its end. `stats` may be NULL.
-PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *entry, const PtxEmuLaunch *launch,
-                           PtxEmuStats *stats);
+PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *entry,
+                           const PtxEmuLaunch *launch, PtxEmuStats *stats);
 
 #endif

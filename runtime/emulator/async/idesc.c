@@ -106,7 +106,7 @@ static bool decode_scaled(uint32_t word, int scale_vector, Idesc *out, SpaceErro
   out->scale_ue8m0 = field(word, 23, 1);
   int step = scale_vector;  // 1X: any byte; 2X: 0 or 2; 4X: 0
   return RULE(why, !field(word, 31, 1),
-              "instruction descriptor 0x%08x: K = 96 (bit 31) exists on sm_103a only", word) &&
+              "instruction descriptor 0x%08x: K = 96 (bit 31) exists on a later target only", word) &&
          RULE(why, out->scale_a % step == 0 && out->scale_b % step == 0,
               "instruction descriptor 0x%08x: scale ids %d (A) and %d (B) are not possible with "
               "scale_vec::%dX",

@@ -71,7 +71,7 @@ bool smem_desc_tcgen05(uint64_t word, SmemDesc *desc, SpaceError *why) {
   }
   if (word >> 52 & 1) {
     snprintf(why->text, sizeof why->text,
-             "shared-memory descriptor 0x%016llx: bit 52 (absolute leading address) exists on sm_103a only",
+             "shared-memory descriptor 0x%016llx: bit 52 (absolute leading address) exists on a later target only",
              (unsigned long long)word);
     return false;
   }

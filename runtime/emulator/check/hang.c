@@ -1,4 +1,5 @@
-// Why nothing moves: each waiting group of lanes with what it waits for, and the state of every mbarrier that somebody waits for.
+// Why nothing moves: each waiting group of lanes with what it waits for, and the state of every mbarrier that
+// somebody waits for.
 #include "exec/exec.h"
 
 #include <string.h>
@@ -21,8 +22,8 @@ static void describe_mbarrier(TextBuf *out, Machine *machine, const Wait *wait) 
     textbuf_puts(out, "; it is not initialised");
     return;
   }
-  textbuf_printf(out, "; its current phase has parity %u: %u of %u arrivals missing, %lld bytes outstanding", state.phase,
-                 state.pending, state.expected, (long long)state.tx);
+  textbuf_printf(out, "; its current phase has parity %u: %u of %u arrivals missing, %lld bytes outstanding",
+                 state.phase, state.pending, state.expected, (long long)state.tx);
   const char *pending = engine_describe_pending(machine, cta, wait->address);
   if (pending != NULL) textbuf_printf(out, "; %s", pending);
 }
@@ -31,7 +32,8 @@ static void describe_barrier(TextBuf *out, const Wait *wait) {
   const Cta *cta = wait->cta;
   const NamedBarrier *barrier = &cta->barriers[wait->number];
   uint32_t expected = barrier->whole_cta ? (uint32_t)cta->live_warps * WARP_LANES : barrier->expected;
-  textbuf_printf(out, "barrier %u: %u of %u threads have arrived; absent:", wait->number, barrier->arrived, expected);
+  textbuf_printf(out, "barrier %u: %u of %u threads have arrived; absent:", wait->number, barrier->arrived,
+                 expected);
   for (int w = 0; w < cta->nwarps; w++) {
     const Warp *warp = &cta->warps[w];
     bool here = false;
@@ -46,20 +48,35 @@ static void describe_barrier(TextBuf *out, const Wait *wait) {
 static void describe_wait(TextBuf *out, Machine *machine, const Warp *warp, const Wait *wait) {
   const Cluster *cluster = warp->cta->cluster;
   switch (wait->kind) {
-  case WAIT_NONE: textbuf_puts(out, "nothing: it runs, but only polls"); break;
-  case WAIT_TURN: textbuf_puts(out, "nothing: it polls"); break;
+  case WAIT_NONE:
+    textbuf_puts(out, "nothing: it runs, but only polls");
+    break;
+  case WAIT_TURN:
+    textbuf_puts(out, "nothing: it polls");
+    break;
   case WAIT_LANES:
     textbuf_printf(out, "lanes 0x%08x of the warp", wait->lanes & warp->live);
     break;
-  case WAIT_BARRIER: describe_barrier(out, wait); break;
-  case WAIT_CLUSTER:
-    textbuf_printf(out, "the cluster barrier: %u of %u threads have arrived", cluster->barrier_arrived, cluster->threads);
+  case WAIT_BARRIER:
+    describe_barrier(out, wait);
     break;
-  case WAIT_MBARRIER: describe_mbarrier(out, machine, wait); break;
-  case WAIT_GROUP: textbuf_printf(out, "%s", wait->what != NULL ? wait->what : "a group"); break;
-  case WAIT_TMEM_ALLOC: textbuf_printf(out, "%u free columns of tensor memory", wait->number); break;
+  case WAIT_CLUSTER:
+    textbuf_printf(out, "the cluster barrier: %u of %u threads have arrived", cluster->barrier_arrived,
+                   cluster->threads);
+    break;
+  case WAIT_MBARRIER:
+    describe_mbarrier(out, machine, wait);
+    break;
+  case WAIT_GROUP:
+    textbuf_printf(out, "%s", wait->what != NULL ? wait->what : "a group");
+    break;
+  case WAIT_TMEM_ALLOC:
+    textbuf_printf(out, "%u free columns of tensor memory", wait->number);
+    break;
   case WAIT_PEER:
-  case WAIT_OTHER: textbuf_printf(out, "%s", wait->what != NULL ? wait->what : "something else"); break;
+  case WAIT_OTHER:
+    textbuf_printf(out, "%s", wait->what != NULL ? wait->what : "something else");
+    break;
   }
   textbuf_puts(out, "\n");
 }
@@ -75,7 +92,8 @@ static void describe_group(TextBuf *out, Machine *machine, const Warp *warp, con
   report_place(out, machine, &origin);
 }
 
-static void describe_cluster(TextBuf *out, Machine *machine, const Cluster *cluster, int *shown, int *hidden) {
+static void describe_cluster(TextBuf *out, Machine *machine, const Cluster *cluster, int *shown,
+                             int *hidden) {
   for (int c = 0; c < cluster->nctas; c++) {
     for (int w = 0; w < cluster->ctas[c].nwarps; w++) {
       const Warp *warp = &cluster->ctas[c].warps[w];
@@ -93,11 +111,13 @@ static void describe_cluster(TextBuf *out, Machine *machine, const Cluster *clus
 
 void hang_report(Machine *machine, bool livelock) {
   TextBuf out = {.arena = machine->arena};
-  textbuf_printf(&out, livelock ? "%s: hang: threads poll, and nothing that they could wait for moves\n"
-                                : "%s: hang: every thread waits, and nothing is in flight that could wake one\n",
+  textbuf_printf(&out,
+                 livelock ? "%s: hang: threads poll, and nothing that they could wait for moves\n"
+                          : "%s: hang: every thread waits, and nothing is in flight that could wake one\n",
                  machine->module->name);
   int shown = 0, hidden = 0;
-  for (int i = 0; i < machine->nclusters; i++) describe_cluster(&out, machine, machine->clusters[i], &shown, &hidden);
+  for (int i = 0; i < machine->nclusters; i++)
+    describe_cluster(&out, machine, machine->clusters[i], &shown, &hidden);
   if (hidden > 0) textbuf_printf(&out, "- and %d more groups of lanes\n", hidden);
   machine->fault = (Fault){.happened = true, .hang = true, .text = out.data};
 }

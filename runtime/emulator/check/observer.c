@@ -1,5 +1,5 @@
-// The list of observers of a launch, and what --check names. A name whose check isn't written yet is an error: it must not look as if
-// it had passed.
+// The list of observers of a launch, and what --check names. A name whose check isn't written yet is an
+// error: it must not look as if it had passed.
 #include "check/observer.h"
 
 #include <string.h>
@@ -30,7 +30,8 @@ void machine_emit(Machine *machine, const Event *event) {
 
 // ---- --check
 
-static const uint32_t written = 1u << CHECK_MBARRIER | 1u << CHECK_TMEM | 1u << CHECK_EXIT | 1u << CHECK_BOUNDS;
+static const uint32_t written =
+    1u << CHECK_MBARRIER | 1u << CHECK_TMEM | 1u << CHECK_EXIT | 1u << CHECK_BOUNDS;
 
 static bool word_is(const char *word, size_t length, const char *text) {
   return strlen(text) == length && memcmp(word, text, length) == 0;
@@ -53,7 +54,8 @@ const char *checks_parse(Arena *arena, const char *list, uint32_t *checks) {
     } else if (word_is(word, length, "none")) {
       *checks = 0;
     } else if (word_is(word, length, "all")) {
-      return "--check all: the checks uninit, race, proxy and tcgen05 are not supported yet; there are mbarrier, tmem, exit, "
+      return "--check all: the checks uninit, race, proxy and tcgen05 are not supported yet; there are "
+             "mbarrier, tmem, exit, "
              "bounds";
     } else if (check < 0) {
       return text_printf(arena, "--check: no check is called '%.*s'", (int)length, word);

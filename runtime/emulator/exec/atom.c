@@ -1,4 +1,5 @@
-// Atomics and reductions. Lanes act one after another in lane order, each on the memory that the last one left.
+// Atomics and reductions. Lanes act one after another in lane order, each on the memory that the last one
+// left.
 #include "exec/exec.h"
 
 #include <math.h>
@@ -17,10 +18,12 @@ static uint64_t add_floats(PtxType type, uint64_t a, uint64_t b) {
   }
   if (type == PT_f32) return num_f32_bits(num_f32_from_bits((uint32_t)a) + num_f32_from_bits((uint32_t)b));
   const NumFormat *format = type == PT_f16 || type == PT_f16x2 ? &num_f16 : &num_bf16;
-  uint64_t low = num_encode(format, num_decode(format, a & 0xffff) + num_decode(format, b & 0xffff), NUM_RN, false);
+  uint64_t low =
+      num_encode(format, num_decode(format, a & 0xffff) + num_decode(format, b & 0xffff), NUM_RN, false);
   if (type == PT_f16 || type == PT_bf16) return low;
   uint32_t ah = (uint32_t)(a >> 16), bh = (uint32_t)(b >> 16);
-  return low | (uint64_t)num_encode(format, num_decode(format, ah) + num_decode(format, bh), NUM_RN, false) << 16;
+  return low | (uint64_t)num_encode(format, num_decode(format, ah) + num_decode(format, bh), NUM_RN, false)
+                   << 16;
 }
 
 static uint64_t minmax_floats(PtxType type, uint64_t a, uint64_t b, bool least) {
@@ -39,29 +42,47 @@ static uint64_t minmax(PtxType type, uint64_t a, uint64_t b, bool least) {
   if (ptx_type_float(type)) return minmax_floats(type, a, b, least);
   bool less;
   switch (type) {
-  case PT_s32: less = (int32_t)a < (int32_t)b; break;
-  case PT_s64: less = (int64_t)a < (int64_t)b; break;
-  default: less = a < b; break;
+  case PT_s32:
+    less = (int32_t)a < (int32_t)b;
+    break;
+  case PT_s64:
+    less = (int64_t)a < (int64_t)b;
+    break;
+  default:
+    less = a < b;
+    break;
   }
   return less == least ? a : b;
 }
 
 static uint64_t apply(const Inst *inst, PtxType type, uint64_t old, uint64_t b, uint64_t c) {
   switch ((Mod)inst->aux) {
-  case MOD_and: return old & b;
-  case MOD_or: return old | b;
-  case MOD_xor: return old ^ b;
-  case MOD_exch: return b;
-  case MOD_cas: return old == b ? c : old;
-  case MOD_add: return ptx_type_float(type) ? add_floats(type, old, b) : old + b;
-  case MOD_inc: return old >= b ? 0 : old + 1;
-  case MOD_dec: return old == 0 || old > b ? b : old - 1;
-  case MOD_min: return minmax(type, old, b, true);
-  default: return minmax(type, old, b, false);
+  case MOD_and:
+    return old & b;
+  case MOD_or:
+    return old | b;
+  case MOD_xor:
+    return old ^ b;
+  case MOD_exch:
+    return b;
+  case MOD_cas:
+    return old == b ? c : old;
+  case MOD_add:
+    return ptx_type_float(type) ? add_floats(type, old, b) : old + b;
+  case MOD_inc:
+    return old >= b ? 0 : old + 1;
+  case MOD_dec:
+    return old == 0 || old > b ? b : old - 1;
+  case MOD_min:
+    return minmax(type, old, b, true);
+  default:
+    return minmax(type, old, b, false);
   }
 }
 
-static const Operand *element(const Operand *op, int index) { return op->kind == OPERAND_VECTOR ? &op->elems[index] : op; }
+static const Operand *element(const Operand *op, int index) {
+  return op->kind == OPERAND_VECTOR ? &op->elems[index] : op;
+}
 
 static ExecResult exec_atomic(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   bool returns = inst->def->name[0] == 'a';
@@ -103,7 +124,8 @@ static ExecResult exec_atomic128(Machine *machine, Warp *warp, const Inst *inst,
     memcpy(old, host, 16);
     const Operand *value = &inst->ops[inst->aux == MOD_cas ? 3 : 2];
     uint64_t next[2] = {op_get(warp, value, (int)lane), op_get_hi(warp, value, (int)lane)};
-    bool same = old[0] == op_get(warp, &inst->ops[2], (int)lane) && old[1] == op_get_hi(warp, &inst->ops[2], (int)lane);
+    bool same = old[0] == op_get(warp, &inst->ops[2], (int)lane) &&
+                old[1] == op_get_hi(warp, &inst->ops[2], (int)lane);
     if (inst->aux == MOD_exch || same) memcpy(host, next, 16);
     op_set128(warp, &inst->ops[0], (int)lane, old[0], old[1]);
   }
@@ -115,10 +137,13 @@ static bool type_fits(Mod op, PtxType type) {
   bool is_float = ptx_type_float(type);
   bool half = type == PT_f16 || type == PT_bf16 || type == PT_f16x2 || type == PT_bf16x2;
   switch (op) {
-  case MOD_add: return !is_float || half || type == PT_f32 || type == PT_f64;
+  case MOD_add:
+    return !is_float || half || type == PT_f32 || type == PT_f64;
   case MOD_min:
-  case MOD_max: return !is_float || half;
-  default: return !is_float;
+  case MOD_max:
+    return !is_float || half;
+  default:
+    return !is_float;
   }
 }
 
@@ -128,19 +153,23 @@ static const char *select_atomic(Inst *inst) {
   bool returns = inst->def->name[0] == 'a';
   int address = returns ? 1 : 0;
   inst->aux = (int32_t)op;
-  if (op == MOD_COUNT || op == MOD_popc || !type_fits(op, type)) return "this operation on this type is not supported";
+  if (op == MOD_COUNT || op == MOD_popc || !type_fits(op, type))
+    return "this operation on this type is not supported";
   if (inst->ops[address].kind != OPERAND_ADDRESS) return "expected an address";
-  if (type == PT_b128) return inst->exec = exec_atomic128, returns && (op == MOD_exch || op == MOD_cas) ? NULL : "unsupported";
+  if (type == PT_b128)
+    return inst->exec = exec_atomic128, returns && (op == MOD_exch || op == MOD_cas) ? NULL : "unsupported";
   inst->exec = exec_atomic;
   int bits = ptx_type_bits(type);
   if (bits != 16 && bits != 32 && bits != 64) return "this type is not supported";
   for (int i = 0; i < inst->nops; i++) {
-    if (inst->ops[i].kind == OPERAND_VECTOR && inst->ops[i].nelems != inst->vec) return "the vector's length differs from the braces";
+    if (inst->ops[i].kind == OPERAND_VECTOR && inst->ops[i].nelems != inst->vec)
+      return "the vector's length differs from the braces";
   }
   return inst->nops >= address + (op == MOD_cas ? 3 : 2) ? NULL : "too few operands";
 }
 
-#define ATOMIC (MC(SPACE) | MC(ORDER) | MC(SCOPE) | MC(CACHE) | MC(HINT) | MC(OPERATION) | MC(NOFTZ) | MC(VECTOR))
+#define ATOMIC                                                                                               \
+  (MC(SPACE) | MC(ORDER) | MC(SCOPE) | MC(CACHE) | MC(HINT) | MC(OPERATION) | MC(NOFTZ) | MC(VECTOR))
 
 const InstDef atom_insts[] = {
     {"atom", ATOMIC, "rmx?xx", 0, NULL, NULL, select_atomic},

@@ -10,15 +10,15 @@
 
 typedef uint32_t (*CompareFn)(const void *a, const void *b);
 
-#define COMPARE(function, T, expression)                                                                      \
-  static uint32_t function(const void *pa, const void *pb) {                                                  \
-    const T *a_ = pa, *b_ = pb;                                                                               \
-    uint32_t mask = 0;                                                                                        \
-    for (int i = 0; i < WARP_LANES; i++) {                                                                    \
-      T a = a_[i], b = b_[i];                                                                                 \
-      mask |= (uint32_t)(expression) << i;                                                                    \
-    }                                                                                                         \
-    return mask;                                                                                              \
+#define COMPARE(function, T, expression)                                                                     \
+  static uint32_t function(const void *pa, const void *pb) {                                                 \
+    const T *a_ = pa, *b_ = pb;                                                                              \
+    uint32_t mask = 0;                                                                                       \
+    for (int i = 0; i < WARP_LANES; i++) {                                                                   \
+      T a = a_[i], b = b_[i];                                                                                \
+      mask |= (uint32_t)(expression) << i;                                                                   \
+    }                                                                                                        \
+    return mask;                                                                                             \
   }
 
 #define S16(x) ((int16_t)(uint16_t)(x))
@@ -49,21 +49,39 @@ enum { SWAPPED = 4, NEGATED = 8, FLUSH = 16 };
 
 static int relation_of(const Inst *inst, bool is_float) {
   switch (inst_mod_in(inst, MC_COMPARE)) {
-  case MOD_eq: return REL_EQ;
-  case MOD_ne: return is_float ? -2 : REL_EQ | NEGATED;  // ordered: both numbers and not equal
-  case MOD_lt: case MOD_l: return REL_LT;
-  case MOD_le: case MOD_ls: return REL_LE;
-  case MOD_gt: return REL_LT | SWAPPED;
-  case MOD_ge: case MOD_hs: return REL_LE | SWAPPED;
-  case MOD_equ: return -3;
-  case MOD_neu: return REL_EQ | NEGATED;
-  case MOD_ltu: return REL_LE | SWAPPED | NEGATED;
-  case MOD_leu: return REL_LT | SWAPPED | NEGATED;
-  case MOD_gtu: return REL_LE | NEGATED;
-  case MOD_geu: return REL_LT | NEGATED;
-  case MOD_num: return REL_NUM;
-  case MOD_cmp_nan: return REL_NUM | NEGATED;
-  default: return inst_has(inst, MOD_lo) ? REL_LT : inst_has(inst, MOD_hi) ? REL_LT | SWAPPED : -1;
+  case MOD_eq:
+    return REL_EQ;
+  case MOD_ne:
+    return is_float ? -2 : REL_EQ | NEGATED;  // ordered: both numbers and not equal
+  case MOD_lt:
+  case MOD_l:
+    return REL_LT;
+  case MOD_le:
+  case MOD_ls:
+    return REL_LE;
+  case MOD_gt:
+    return REL_LT | SWAPPED;
+  case MOD_ge:
+  case MOD_hs:
+    return REL_LE | SWAPPED;
+  case MOD_equ:
+    return -3;
+  case MOD_neu:
+    return REL_EQ | NEGATED;
+  case MOD_ltu:
+    return REL_LE | SWAPPED | NEGATED;
+  case MOD_leu:
+    return REL_LT | SWAPPED | NEGATED;
+  case MOD_gtu:
+    return REL_LE | NEGATED;
+  case MOD_geu:
+    return REL_LT | NEGATED;
+  case MOD_num:
+    return REL_NUM;
+  case MOD_cmp_nan:
+    return REL_NUM | NEGATED;
+  default:
+    return inst_has(inst, MOD_lo) ? REL_LT : inst_has(inst, MOD_hi) ? REL_LT | SWAPPED : -1;
   }
 }
 
@@ -73,14 +91,28 @@ static CompareFn compare_fn(PtxType type, int relation) {
   static const CompareFn u64[] = {eq64, lt_u64, le_u64, NULL}, f32[] = {eq_f32, lt_f32, le_f32, num_f32};
   static const CompareFn f64[] = {eq_f64, lt_f64, le_f64, num_f64};
   switch (type) {
-  case PT_s16: return s16[relation & 3];
-  case PT_s32: return s32[relation & 3];
-  case PT_b16: case PT_u16: case PT_b32: case PT_u32: return u32[relation & 3];
-  case PT_s64: return s64[relation & 3];
-  case PT_b64: case PT_u64: return u64[relation & 3];
-  case PT_f32: case PT_f16: case PT_bf16: return f32[relation & 3];
-  case PT_f64: return f64[relation & 3];
-  default: return NULL;
+  case PT_s16:
+    return s16[relation & 3];
+  case PT_s32:
+    return s32[relation & 3];
+  case PT_b16:
+  case PT_u16:
+  case PT_b32:
+  case PT_u32:
+    return u32[relation & 3];
+  case PT_s64:
+    return s64[relation & 3];
+  case PT_b64:
+  case PT_u64:
+    return u64[relation & 3];
+  case PT_f32:
+  case PT_f16:
+  case PT_bf16:
+    return f32[relation & 3];
+  case PT_f64:
+    return f64[relation & 3];
+  default:
+    return NULL;
   }
 }
 
@@ -143,7 +175,8 @@ static ExecResult exec_setp(Machine *machine, Warp *warp, const Inst *inst, uint
 
 static ExecResult exec_setp_simple(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   (void)machine;
-  uint32_t mask = relation_mask((PtxType)inst->types[0], inst->aux, row_ptr(warp, &inst->ops[1]), row_ptr(warp, &inst->ops[2]));
+  uint32_t mask = relation_mask((PtxType)inst->types[0], inst->aux, row_ptr(warp, &inst->ops[1]),
+                                row_ptr(warp, &inst->ops[2]));
   uint32_t *row = row32(warp, &inst->ops[0]);
   *row = (*row & ~lanes) | (mask & lanes);
   return EXEC_NEXT;
@@ -157,7 +190,8 @@ static ExecResult exec_setp_x2(Machine *machine, Warp *warp, const Inst *inst, u
   for (int part = 0; part < 2; part++) {
     uint32_t ah[WARP_LANES], bh[WARP_LANES];
     float fa[WARP_LANES], fb[WARP_LANES];
-    for (int i = 0; i < WARP_LANES; i++) ah[i] = a[i] >> 16 * part & 0xffff, bh[i] = b[i] >> 16 * part & 0xffff;
+    for (int i = 0; i < WARP_LANES; i++)
+      ah[i] = a[i] >> 16 * part & 0xffff, bh[i] = b[i] >> 16 * part & 0xffff;
     widen(half, ah, fa, inst_has(inst, MOD_ftz));
     widen(half, bh, fb, inst_has(inst, MOD_ftz));
     uint32_t equal = relation_mask(half, REL_EQ, fa, fb), numbers = relation_mask(half, REL_NUM, fa, fb);
@@ -177,7 +211,8 @@ static const char *select_setp(Inst *inst) {
     inst->exec = exec_setp_x2;
     return inst->ops[0].kind == OPERAND_PAIR ? NULL : "p|q expected";
   }
-  if (compare_fn(type, inst->aux < 0 ? REL_EQ : inst->aux) == NULL) return "this comparison does not fit the type";
+  if (compare_fn(type, inst->aux < 0 ? REL_EQ : inst->aux) == NULL)
+    return "this comparison does not fit the type";
   bool wide = type == PT_f16 || type == PT_bf16 || inst_has(inst, MOD_ftz);
   bool simple = inst->nops == 3 && inst->aux >= 0 && !wide && inst->ops[0].kind == OPERAND_REG;
   inst->exec = simple ? exec_setp_simple : exec_setp;
@@ -187,12 +222,17 @@ static const char *select_setp(Inst *inst) {
 // ---- set: all ones or zero, or 1.0 and 0.0
 
 static uint32_t true_value(PtxType type) {
-  return type == PT_f32 ? 0x3f800000u : type == PT_f16 ? 0x3c00u : type == PT_bf16 ? 0x3f80u : type == PT_u16 || type == PT_s16 ? 0xffffu : 0xffffffffu;
+  return type == PT_f32                     ? 0x3f800000u
+         : type == PT_f16                   ? 0x3c00u
+         : type == PT_bf16                  ? 0x3f80u
+         : type == PT_u16 || type == PT_s16 ? 0xffffu
+                                            : 0xffffffffu;
 }
 
 static ExecResult exec_set(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   (void)machine;
-  uint32_t mask = combine(warp, inst, compare(warp, inst, 1, (PtxType)inst->types[1]), 3), one = true_value(type0(inst));
+  uint32_t mask = combine(warp, inst, compare(warp, inst, 1, (PtxType)inst->types[1]), 3),
+           one = true_value(type0(inst));
   FOR_LANES(lane, lanes) op_set(warp, &inst->ops[0], (int)lane, mask >> lane & 1 ? one : 0);
   return EXEC_NEXT;
 }
@@ -201,22 +241,23 @@ static const char *select_set(Inst *inst) {
   if (inst->ntypes != 2) return "two types expected";
   PtxType type = (PtxType)inst->types[1];
   inst->aux = relation_of(inst, ptx_type_float(type));
-  if (inst->aux == -1 || compare_fn(type, inst->aux < 0 ? REL_EQ : inst->aux) == NULL) return "unsupported comparison";
+  if (inst->aux == -1 || compare_fn(type, inst->aux < 0 ? REL_EQ : inst->aux) == NULL)
+    return "unsupported comparison";
   inst->exec = exec_set;
   return NULL;
 }
 
 // ---- selp slct
 
-#define SELECT(function, T)                                                                                   \
-  static ExecResult function(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {                \
-    (void)machine;                                                                                            \
-    T *d = (T *)(void *)row_ptr(warp, &inst->ops[0]);                                                         \
-    const T *a = (const T *)(const void *)row_ptr(warp, &inst->ops[1]);                                       \
-    const T *b = (const T *)(const void *)row_ptr(warp, &inst->ops[2]);                                       \
-    uint32_t p = row_pred(warp, &inst->ops[3]);                                                               \
-    LANE_LOOP(lanes, i, d[i] = p >> i & 1 ? a[i] : b[i]);                                                     \
-    return EXEC_NEXT;                                                                                         \
+#define SELECT(function, T)                                                                                  \
+  static ExecResult function(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {               \
+    (void)machine;                                                                                           \
+    T *d = (T *)(void *)row_ptr(warp, &inst->ops[0]);                                                        \
+    const T *a = (const T *)(const void *)row_ptr(warp, &inst->ops[1]);                                      \
+    const T *b = (const T *)(const void *)row_ptr(warp, &inst->ops[2]);                                      \
+    uint32_t p = row_pred(warp, &inst->ops[3]);                                                              \
+    LANE_LOOP(lanes, i, d[i] = p >> i & 1 ? a[i] : b[i]);                                                    \
+    return EXEC_NEXT;                                                                                        \
   }
 SELECT(selp32, uint32_t)
 SELECT(selp64, uint64_t)
@@ -237,7 +278,9 @@ static ExecResult exec_slct(Machine *machine, Warp *warp, const Inst *inst, uint
   return EXEC_NEXT;
 }
 
-static const char *select_slct(Inst *inst) { return inst->ntypes == 2 ? NULL : "two types expected"; }
+static const char *select_slct(Inst *inst) {
+  return inst->ntypes == 2 ? NULL : "two types expected";
+}
 
 #define COMPARE_CLASSES (MC(COMPARE) | MC(OPERATION) | MC(FTZ) | MC(HALF))
 

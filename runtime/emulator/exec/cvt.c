@@ -1,5 +1,5 @@
-// Conversions. One general path through int64 or double serves every pair of scalar types; the pairs that fill real kernels have
-// loops of their own. Packed forms: the first source goes to the upper part.
+// Conversions. One general path through int64 or double serves every pair of scalar types; the pairs that
+// fill real kernels have loops of their own. Packed forms: the first source goes to the upper part.
 #include "exec/exec.h"
 
 #include <fenv.h>
@@ -10,13 +10,13 @@
 
 // ---- frequent pairs
 
-#define CONVERT(function, D, S, expression)                                                                   \
-  static ExecResult function(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {                \
-    (void)machine;                                                                                            \
-    D *d_ = (D *)(void *)row_ptr(warp, &inst->ops[0]);                                                        \
-    const S *a_ = (const S *)(const void *)row_ptr(warp, &inst->ops[1]);                                      \
-    LANE_LOOP(lanes, i, S a = a_[i]; d_[i] = (D)(expression));                                                \
-    return EXEC_NEXT;                                                                                         \
+#define CONVERT(function, D, S, expression)                                                                  \
+  static ExecResult function(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {               \
+    (void)machine;                                                                                           \
+    D *d_ = (D *)(void *)row_ptr(warp, &inst->ops[0]);                                                       \
+    const S *a_ = (const S *)(const void *)row_ptr(warp, &inst->ops[1]);                                     \
+    LANE_LOOP(lanes, i, S a = a_[i]; d_[i] = (D)(expression));                                               \
+    return EXEC_NEXT;                                                                                        \
   }
 CONVERT(u64_u32, uint64_t, uint32_t, a)
 CONVERT(s64_s32, int64_t, int32_t, a)
@@ -45,26 +45,46 @@ typedef struct {
 } PairRow;
 
 static const PairRow plain_pairs[] = {
-    {PT_u64, PT_u32, u64_u32}, {PT_s64, PT_u32, u64_u32}, {PT_s64, PT_s32, s64_s32}, {PT_u64, PT_s32, s64_s32},
-    {PT_u32, PT_u64, u32_u64}, {PT_u32, PT_s64, u32_u64}, {PT_s32, PT_s64, u32_u64}, {PT_s32, PT_u64, u32_u64},
-    {PT_f32, PT_bf16, f32_bf16},
+    {PT_u64, PT_u32, u64_u32}, {PT_s64, PT_u32, u64_u32}, {PT_s64, PT_s32, s64_s32},
+    {PT_u64, PT_s32, s64_s32}, {PT_u32, PT_u64, u32_u64}, {PT_u32, PT_s64, u32_u64},
+    {PT_s32, PT_s64, u32_u64}, {PT_s32, PT_u64, u32_u64}, {PT_f32, PT_bf16, f32_bf16},
 };
 static const PairRow nearest_pairs[] = {
-    {PT_f32, PT_s32, f32_s32}, {PT_f32, PT_u32, f32_u32}, {PT_bf16, PT_f32, bf16_f32}, {PT_bf16x2, PT_f32, bf16x2_f32},
+    {PT_f32, PT_s32, f32_s32},
+    {PT_f32, PT_u32, f32_u32},
+    {PT_bf16, PT_f32, bf16_f32},
+    {PT_bf16x2, PT_f32, bf16x2_f32},
 };
 
 // ---- values
 
 static const NumFormat *small_format(PtxType type) {
   switch (type) {
-  case PT_f16: case PT_f16x2: return &num_f16;
-  case PT_bf16: case PT_bf16x2: return &num_bf16;
-  case PT_e4m3: case PT_e4m3x2: case PT_e4m3x4: return &num_e4m3;
-  case PT_e5m2: case PT_e5m2x2: case PT_e5m2x4: return &num_e5m2;
-  case PT_e3m2x2: case PT_e3m2x4: return &num_e3m2;
-  case PT_e2m3x2: case PT_e2m3x4: return &num_e2m3;
-  case PT_e2m1x2: case PT_e2m1x4: return &num_e2m1;
-  default: return NULL;
+  case PT_f16:
+  case PT_f16x2:
+    return &num_f16;
+  case PT_bf16:
+  case PT_bf16x2:
+    return &num_bf16;
+  case PT_e4m3:
+  case PT_e4m3x2:
+  case PT_e4m3x4:
+    return &num_e4m3;
+  case PT_e5m2:
+  case PT_e5m2x2:
+  case PT_e5m2x4:
+    return &num_e5m2;
+  case PT_e3m2x2:
+  case PT_e3m2x4:
+    return &num_e3m2;
+  case PT_e2m3x2:
+  case PT_e2m3x4:
+    return &num_e2m3;
+  case PT_e2m1x2:
+  case PT_e2m1x4:
+    return &num_e2m1;
+  default:
+    return NULL;
   }
 }
 
@@ -83,7 +103,9 @@ static int fe_rounding(const Inst *inst) {
   return FE_TONEAREST;
 }
 
-static uint64_t low_bits(uint64_t x, int bits) { return bits >= 64 ? x : x & (((uint64_t)1 << bits) - 1); }
+static uint64_t low_bits(uint64_t x, int bits) {
+  return bits >= 64 ? x : x & (((uint64_t)1 << bits) - 1);
+}
 
 static int64_t as_integer(PtxType type, uint64_t bits) {
   int n = ptx_type_bits(type);
@@ -158,7 +180,8 @@ static uint64_t double_to_float(const Inst *inst, PtxType to, double x) {
     if (ftz && fabsf(r) < 1.17549435e-38f) r = copysignf(0, r);
     bits = r != r ? 0x7fffffffu : num_f32_bits(r);
   } else if (to == PT_tf32) {
-    bits = x != x ? 0x7fc00000u : num_f32_bits(num_tf32_round((float)x, num_rounding(inst)));  // NaN: measured
+    bits =
+        x != x ? 0x7fc00000u : num_f32_bits(num_tf32_round((float)x, num_rounding(inst)));  // NaN: measured
   } else {
     bits = num_encode(small_format(to), x, num_rounding(inst), inst_has(inst, MOD_satfinite));
   }
@@ -235,9 +258,10 @@ static ExecResult exec_repack(Machine *machine, Warp *warp, const Inst *inst, ui
     for (int i = 0; i < 2; i++) {
       double x = decode_part(from, (uint32_t)low_bits(a >> i * from_bits, from_bits));
       if (inst_has(inst, MOD_relu) && x <= 0) x = 0;  // -0 becomes +0 (measured)
-      uint64_t code = to == PT_ue8m0x2
-                          ? num_ue8m0_encode(x, num_rounding(inst), inst_has(inst, MOD_satfinite))
-                          : num_encode(small_format(to), x, num_rounding(inst), inst_has(inst, MOD_satfinite));
+      uint64_t code =
+          to == PT_ue8m0x2
+              ? num_ue8m0_encode(x, num_rounding(inst), inst_has(inst, MOD_satfinite))
+              : num_encode(small_format(to), x, num_rounding(inst), inst_has(inst, MOD_satfinite));
       r |= code << i * to_bits;
     }
     op_set(warp, &inst->ops[0], (int)lane, r);
@@ -284,8 +308,8 @@ static bool rows_fit(const Inst *inst) {
 }
 
 static bool is_scalar(PtxType type) {
-  return (type >= PT_u8 && type <= PT_s64) || type == PT_f16 || type == PT_bf16 || type == PT_f32 || type == PT_f64 ||
-         type == PT_tf32;
+  return (type >= PT_u8 && type <= PT_s64) || type == PT_f16 || type == PT_bf16 || type == PT_f32 ||
+         type == PT_f64 || type == PT_tf32;
 }
 
 static const char *select_cvt(Inst *inst) {
@@ -312,7 +336,9 @@ static const char *select_cvt(Inst *inst) {
   return NULL;
 }
 
-static const char *select_cvt_pack(Inst *inst) { return inst->ntypes >= 2 ? NULL : "two types expected"; }
+static const char *select_cvt_pack(Inst *inst) {
+  return inst->ntypes >= 2 ? NULL : "two types expected";
+}
 
 const InstDef cvt_insts[] = {
     {"cvt.pack", MC(SAT), "iii?i", 0, exec_cvt_pack, NULL, select_cvt_pack},

@@ -1,6 +1,7 @@
-// f32 and f64 arithmetic. Without a rounding modifier results round to nearest even, which is what C's operators do; directed rounding
-// takes a slow path. `.ftz` flushes subnormal inputs and results, `.sat` clamps to [0, 1] with NaN to 0. The approximate functions
-// give the correctly computed value: within the error that PTX allows, not bit for bit what hardware gives.
+// f32 and f64 arithmetic. Without a rounding modifier results round to nearest even, which is what C's
+// operators do; directed rounding takes a slow path. `.ftz` flushes subnormal inputs and results, `.sat`
+// clamps to [0, 1] with NaN to 0. The approximate functions give the correctly computed value: within the
+// error that PTX allows, not bit for bit what hardware gives.
 #include "exec/exec.h"
 
 #include <fenv.h>
@@ -12,11 +13,19 @@
 // fesetround changes what the next operations give; the compiler must not move them across it.
 #define FORCE(x) __asm__ volatile("" : "+m"(x))
 
-static inline float flush(float x) { return fabsf(x) < 1.17549435e-38f ? copysignf(0.0f, x) : x; }
-static inline float saturate(float x) { return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f; }
-static inline double saturate_f64(double x) { return x > 0 ? (x < 1 ? x : 1.0) : 0.0; }
+static inline float flush(float x) {
+  return fabsf(x) < 1.17549435e-38f ? copysignf(0.0f, x) : x;
+}
+static inline float saturate(float x) {
+  return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f;
+}
+static inline double saturate_f64(double x) {
+  return x > 0 ? (x < 1 ? x : 1.0) : 0.0;
+}
 // The canonical NaN of the hardware.
-static inline float canonical(float x) { return x != x ? num_f32_from_bits(0x7fffffffu) : x; }
+static inline float canonical(float x) {
+  return x != x ? num_f32_from_bits(0x7fffffffu) : x;
+}
 
 // ---- fast forms: nearest even, with and without flushing
 
@@ -38,13 +47,16 @@ TERNARY(fma_f64, double, fma(a, b, c))
 
 #if defined(__x86_64__)
 #define TARGET_FMA __attribute__((target("avx2,fma")))
-TARGET_FMA TERNARY(fma_f32_fast, float, canonical(__builtin_fmaf(a, b, c)))
-TARGET_FMA TERNARY(fma_f64_fast, double, __builtin_fma(a, b, c))
-static bool has_fma(void) { return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"); }
+TARGET_FMA TERNARY(fma_f32_fast, float, canonical(__builtin_fmaf(a, b, c))) TARGET_FMA
+    TERNARY(fma_f64_fast, double, __builtin_fma(a, b, c)) static bool has_fma(void) {
+  return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
+}
 #else
 #define fma_f32_fast fma_f32
 #define fma_f64_fast fma_f64
-static bool has_fma(void) { return false; }
+static bool has_fma(void) {
+  return false;
+}
 #endif
 
 // ---- the general form: any rounding, ftz, sat
@@ -64,13 +76,27 @@ static float compute_f32(int op, float a, float b, float c) {
   FORCE(c);
   float r = 0;
   switch ((ArithmeticKind)op) {
-  case OP_ADD: r = a + b; break;
-  case OP_SUB: r = a - b; break;
-  case OP_MUL: r = a * b; break;
-  case OP_FMA: r = fmaf(a, b, c); break;
-  case OP_DIV: r = a / b; break;
-  case OP_RCP: r = 1.0f / a; break;
-  case OP_SQRT: r = sqrtf(a); break;
+  case OP_ADD:
+    r = a + b;
+    break;
+  case OP_SUB:
+    r = a - b;
+    break;
+  case OP_MUL:
+    r = a * b;
+    break;
+  case OP_FMA:
+    r = fmaf(a, b, c);
+    break;
+  case OP_DIV:
+    r = a / b;
+    break;
+  case OP_RCP:
+    r = 1.0f / a;
+    break;
+  case OP_SQRT:
+    r = sqrtf(a);
+    break;
   }
   FORCE(r);
   return r;
@@ -82,13 +108,27 @@ static double compute_f64(int op, double a, double b, double c) {
   FORCE(c);
   double r = 0;
   switch ((ArithmeticKind)op) {
-  case OP_ADD: r = a + b; break;
-  case OP_SUB: r = a - b; break;
-  case OP_MUL: r = a * b; break;
-  case OP_FMA: r = fma(a, b, c); break;
-  case OP_DIV: r = a / b; break;
-  case OP_RCP: r = 1.0 / a; break;
-  case OP_SQRT: r = sqrt(a); break;
+  case OP_ADD:
+    r = a + b;
+    break;
+  case OP_SUB:
+    r = a - b;
+    break;
+  case OP_MUL:
+    r = a * b;
+    break;
+  case OP_FMA:
+    r = fma(a, b, c);
+    break;
+  case OP_DIV:
+    r = a / b;
+    break;
+  case OP_RCP:
+    r = 1.0 / a;
+    break;
+  case OP_SQRT:
+    r = sqrt(a);
+    break;
   }
   FORCE(r);
   return r;
@@ -105,8 +145,8 @@ static ExecResult exec_general_f32(Machine *machine, Warp *warp, const Inst *ins
   int rounding = rounding_of(inst);
   fesetround(rounding);
   FOR_LANES(lane, lanes) {
-    float r = compute_f32(inst->aux, operand_f32(warp, inst, 1, (int)lane), operand_f32(warp, inst, 2, (int)lane),
-                          operand_f32(warp, inst, 3, (int)lane));
+    float r = compute_f32(inst->aux, operand_f32(warp, inst, 1, (int)lane),
+                          operand_f32(warp, inst, 2, (int)lane), operand_f32(warp, inst, 3, (int)lane));
     if (inst_has(inst, MOD_ftz)) r = flush(r);
     if (inst_has(inst, MOD_sat)) r = saturate(r);
     if (inst_has(inst, MOD_relu) && !(r > 0) && r == r) r = 0;
@@ -127,8 +167,8 @@ static ExecResult exec_general_f64(Machine *machine, Warp *warp, const Inst *ins
   (void)machine;
   fesetround(rounding_of(inst));
   FOR_LANES(lane, lanes) {
-    double r = compute_f64(inst->aux, operand_f64(warp, inst, 1, (int)lane), operand_f64(warp, inst, 2, (int)lane),
-                           operand_f64(warp, inst, 3, (int)lane));
+    double r = compute_f64(inst->aux, operand_f64(warp, inst, 1, (int)lane),
+                           operand_f64(warp, inst, 2, (int)lane), operand_f64(warp, inst, 3, (int)lane));
     uint64_t bits;
     memcpy(&bits, &r, sizeof bits);
     op_set(warp, &inst->ops[0], (int)lane, bits);
@@ -169,16 +209,21 @@ static ExecResult exec_mixed(Machine *machine, Warp *warp, const Inst *inst, uin
     float x[3] = {0, 0, 0};
     for (int i = 0; i + 1 < inst->nops; i++) {
       uint32_t bits = (uint32_t)op_get(warp, &inst->ops[i + 1], (int)lane);
-      x[i] = i >= halves ? num_f32_from_bits(bits) : half == PT_f16 ? num_f16_to_f32((uint16_t)bits) : num_bf16_to_f32((uint16_t)bits);
+      x[i] = i >= halves      ? num_f32_from_bits(bits)
+             : half == PT_f16 ? num_f16_to_f32((uint16_t)bits)
+                              : num_bf16_to_f32((uint16_t)bits);
     }
     float r = compute_f32(inst->aux, x[0], x[1], x[2]);
-    op_set(warp, &inst->ops[0], (int)lane, num_f32_bits(canonical(inst_has(inst, MOD_sat) ? saturate(r) : r)));
+    op_set(warp, &inst->ops[0], (int)lane,
+           num_f32_bits(canonical(inst_has(inst, MOD_sat) ? saturate(r) : r)));
   }
   fesetround(FE_TONEAREST);
   return EXEC_NEXT;
 }
 
-static bool directed(const Inst *inst) { return rounding_of(inst) != FE_TONEAREST; }
+static bool directed(const Inst *inst) {
+  return rounding_of(inst) != FE_TONEAREST;
+}
 
 static const char *select_arithmetic(Inst *inst, ArithmeticKind op, ExecFn f32, ExecFn f32_ftz, ExecFn f64) {
   PtxType type = type0(inst);
@@ -201,13 +246,22 @@ static const char *select_arithmetic(Inst *inst, ArithmeticKind op, ExecFn f32, 
   return NULL;
 }
 
-static const char *select_add(Inst *inst) { return select_arithmetic(inst, OP_ADD, add_f32, add_f32_ftz, add_f64); }
-static const char *select_sub(Inst *inst) { return select_arithmetic(inst, OP_SUB, sub_f32, sub_f32_ftz, sub_f64); }
-static const char *select_mul(Inst *inst) { return select_arithmetic(inst, OP_MUL, mul_f32, mul_f32_ftz, mul_f64); }
-static const char *select_div(Inst *inst) { return select_arithmetic(inst, OP_DIV, div_f32, div_f32_ftz, div_f64); }
+static const char *select_add(Inst *inst) {
+  return select_arithmetic(inst, OP_ADD, add_f32, add_f32_ftz, add_f64);
+}
+static const char *select_sub(Inst *inst) {
+  return select_arithmetic(inst, OP_SUB, sub_f32, sub_f32_ftz, sub_f64);
+}
+static const char *select_mul(Inst *inst) {
+  return select_arithmetic(inst, OP_MUL, mul_f32, mul_f32_ftz, mul_f64);
+}
+static const char *select_div(Inst *inst) {
+  return select_arithmetic(inst, OP_DIV, div_f32, div_f32_ftz, div_f64);
+}
 static const char *select_fma(Inst *inst) {
   bool fast = has_fma();
-  return select_arithmetic(inst, OP_FMA, fast ? fma_f32_fast : fma_f32, fma_f32_ftz, fast ? fma_f64_fast : fma_f64);
+  return select_arithmetic(inst, OP_FMA, fast ? fma_f32_fast : fma_f32, fma_f32_ftz,
+                           fast ? fma_f64_fast : fma_f64);
 }
 static const char *select_rcp(Inst *inst) {
   return select_arithmetic(inst, OP_RCP, exec_general_f32, exec_general_f32, exec_general_f64);
@@ -266,12 +320,17 @@ static const char *select_minmax(Inst *inst, bool least) {
   bool special = inst_has(inst, MOD_nan) || inst_has(inst, MOD_ftz) || inst_has(inst, MOD_xorsign) ||
                  inst_has(inst, MOD_abs) || inst->nops > 3;
   inst->aux = least ? 0 : 1;
-  if (type0(inst) == PT_f64) return inst->exec = least ? min_double : max_double, special ? "unsupported form" : NULL;
+  if (type0(inst) == PT_f64)
+    return inst->exec = least ? min_double : max_double, special ? "unsupported form" : NULL;
   inst->exec = special ? exec_minmax : least ? min_plain : max_plain;
   return type0(inst) == PT_f32 ? NULL : "this type is not supported";
 }
-static const char *select_min(Inst *inst) { return select_minmax(inst, true); }
-static const char *select_max(Inst *inst) { return select_minmax(inst, false); }
+static const char *select_min(Inst *inst) {
+  return select_minmax(inst, true);
+}
+static const char *select_max(Inst *inst) {
+  return select_minmax(inst, false);
+}
 
 UNARY(abs_f32, float, canonical(fabsf(a)))
 UNARY(neg_f32, float, canonical(-a))
@@ -286,9 +345,15 @@ static const char *select_sign(Inst *inst, ExecFn f32, ExecFn ftz, ExecFn f64) {
   inst->exec = type0(inst) == PT_f64 ? f64 : inst_has(inst, MOD_ftz) ? ftz : f32;
   return type0(inst) == PT_f32 || type0(inst) == PT_f64 ? NULL : "this type is not supported";
 }
-static const char *select_abs(Inst *inst) { return select_sign(inst, abs_f32, abs_f32_ftz, abs_f64); }
-static const char *select_neg(Inst *inst) { return select_sign(inst, neg_f32, neg_f32_ftz, neg_f64); }
-static const char *select_copysign(Inst *inst) { return select_sign(inst, copysign_f32, copysign_f32, copysign_f64); }
+static const char *select_abs(Inst *inst) {
+  return select_sign(inst, abs_f32, abs_f32_ftz, abs_f64);
+}
+static const char *select_neg(Inst *inst) {
+  return select_sign(inst, neg_f32, neg_f32_ftz, neg_f64);
+}
+static const char *select_copysign(Inst *inst) {
+  return select_sign(inst, copysign_f32, copysign_f32, copysign_f64);
+}
 
 // ---- approximate functions of one f32
 
@@ -296,12 +361,18 @@ typedef enum { FN_EX2, FN_LG2, FN_RSQRT, FN_SIN, FN_COS, FN_TANH } FunctionKind;
 
 static float apply(int kind, float x) {
   switch ((FunctionKind)kind) {
-  case FN_EX2: return exp2f(x);
-  case FN_LG2: return log2f(x);
-  case FN_RSQRT: return (float)(1.0 / sqrt((double)x));
-  case FN_SIN: return sinf(x);
-  case FN_COS: return cosf(x);
-  case FN_TANH: return tanhf(x);
+  case FN_EX2:
+    return exp2f(x);
+  case FN_LG2:
+    return log2f(x);
+  case FN_RSQRT:
+    return (float)(1.0 / sqrt((double)x));
+  case FN_SIN:
+    return sinf(x);
+  case FN_COS:
+    return cosf(x);
+  case FN_TANH:
+    return tanhf(x);
   }
   return 0;
 }
@@ -336,23 +407,41 @@ static const char *select_function(Inst *inst, FunctionKind kind) {
   if (kind == FN_RSQRT && type0(inst) == PT_f64) return inst->exec = exec_rsqrt_f64, NULL;
   return type0(inst) == PT_f32 ? NULL : "this type is not supported";
 }
-static const char *select_ex2(Inst *inst) { return select_function(inst, FN_EX2); }
-static const char *select_lg2(Inst *inst) { return select_function(inst, FN_LG2); }
-static const char *select_rsqrt(Inst *inst) { return select_function(inst, FN_RSQRT); }
-static const char *select_sin(Inst *inst) { return select_function(inst, FN_SIN); }
-static const char *select_cos(Inst *inst) { return select_function(inst, FN_COS); }
-static const char *select_tanh(Inst *inst) { return select_function(inst, FN_TANH); }
+static const char *select_ex2(Inst *inst) {
+  return select_function(inst, FN_EX2);
+}
+static const char *select_lg2(Inst *inst) {
+  return select_function(inst, FN_LG2);
+}
+static const char *select_rsqrt(Inst *inst) {
+  return select_function(inst, FN_RSQRT);
+}
+static const char *select_sin(Inst *inst) {
+  return select_function(inst, FN_SIN);
+}
+static const char *select_cos(Inst *inst) {
+  return select_function(inst, FN_COS);
+}
+static const char *select_tanh(Inst *inst) {
+  return select_function(inst, FN_TANH);
+}
 
 // ---- testp
 
 static bool test(const Inst *inst, float x) {
   switch (inst->aux) {
-  case FP_NAN: return x != x;
-  case FP_INFINITE: return isinf(x);
-  case FP_NORMAL: return isnormal(x);
-  case FP_SUBNORMAL: return fpclassify(x) == FP_SUBNORMAL;
-  case FP_ZERO: return isfinite(x);
-  default: return x == x;
+  case FP_NAN:
+    return x != x;
+  case FP_INFINITE:
+    return isinf(x);
+  case FP_NORMAL:
+    return isnormal(x);
+  case FP_SUBNORMAL:
+    return fpclassify(x) == FP_SUBNORMAL;
+  case FP_ZERO:
+    return isfinite(x);
+  default:
+    return x == x;
   }
 }
 
@@ -365,16 +454,18 @@ static ExecResult exec_testp(Machine *machine, Warp *warp, const Inst *inst, uin
 }
 
 static const char *select_testp(Inst *inst) {
-  inst->aux = inst_has(inst, MOD_finite)      ? FP_ZERO
-              : inst_has(inst, MOD_infinite)  ? FP_INFINITE
-              : inst_has(inst, MOD_normal)    ? FP_NORMAL
-              : inst_has(inst, MOD_subnormal) ? FP_SUBNORMAL
+  inst->aux = inst_has(inst, MOD_finite)       ? FP_ZERO
+              : inst_has(inst, MOD_infinite)   ? FP_INFINITE
+              : inst_has(inst, MOD_normal)     ? FP_NORMAL
+              : inst_has(inst, MOD_subnormal)  ? FP_SUBNORMAL
               : inst_has(inst, MOD_notanumber) ? FP_NAN
                                                : 99;
   return type0(inst) == PT_f32 ? NULL : "this type is not supported";
 }
 
-static bool is_single(const Inst *inst) { return is_float_type(inst) && !is_half_type(inst); }
+static bool is_single(const Inst *inst) {
+  return is_float_type(inst) && !is_half_type(inst);
+}
 
 #define ARITHMETIC (MC(ROUND) | MC(FTZ) | MC(SAT))
 

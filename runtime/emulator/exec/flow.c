@@ -1,5 +1,5 @@
-// Branches, calls, exit, traps. Device functions have static frames (no recursion); a call saves the return address per lane and
-// copies the parameters, which live in the thread's local memory.
+// Branches, calls, exit, traps. Device functions have static frames (no recursion); a call saves the return
+// address per lane and copies the parameters, which live in the thread's local memory.
 #include "exec/exec.h"
 
 #include <string.h>
@@ -15,7 +15,8 @@ static ExecResult exec_brx(Machine *machine, Warp *warp, const Inst *inst, uint3
   FOR_LANES(lane, lanes) {
     uint32_t index = (uint32_t)op_get(warp, &inst->ops[0], (int)lane);
     if (index >= (uint32_t)list->nelems) {
-      return machine_fault(machine, warp, (int)lane, "branch index %u of a list of %d targets", index, list->nelems);
+      return machine_fault(machine, warp, (int)lane, "branch index %u of a list of %d targets", index,
+                           list->nelems);
     }
     targets[lane] = (uint32_t)list->elems[index].value;
   }
@@ -74,7 +75,8 @@ static uint64_t param_value(Machine *machine, Warp *warp, int lane, const Operan
   return value;
 }
 
-static const char *string_at(Machine *machine, Warp *warp, int lane, uint64_t address, char *text, size_t size) {
+static const char *string_at(Machine *machine, Warp *warp, int lane, uint64_t address, char *text,
+                             size_t size) {
   size_t n = 0;
   SpaceError why;
   for (; n + 1 < size; n++) {
@@ -86,8 +88,8 @@ static const char *string_at(Machine *machine, Warp *warp, int lane, uint64_t ad
   return text;
 }
 
-// One conversion of a format string: %[flags][width][.precision][length]conv. The buffer packs arguments with natural alignment,
-// floats as doubles.
+// One conversion of a format string: %[flags][width][.precision][length]conv. The buffer packs arguments with
+// natural alignment, floats as doubles.
 static const char *print_one(Machine *machine, Warp *warp, int lane, const char *format, uint64_t *at) {
   char spec[32] = "%";
   size_t n = 1;
@@ -159,7 +161,8 @@ static ExecResult call_assertfail(Machine *machine, Warp *warp, const Inst *inst
                        (unsigned)param_value(machine, warp, lane, args, 2), function);
 }
 
-static ExecResult call_builtin(Machine *machine, Warp *warp, const Inst *inst, const Function *f, uint32_t lanes) {
+static ExecResult call_builtin(Machine *machine, Warp *warp, const Inst *inst, const Function *f,
+                               uint32_t lanes) {
   if (strcmp(f->name, "vprintf") == 0) {
     FOR_LANES(lane, lanes) call_vprintf(machine, warp, inst, (int)lane);
     return EXEC_NEXT;
@@ -186,7 +189,8 @@ static bool enter(Machine *machine, Warp *warp, const Inst *inst, const Function
   stack->pc[stack->depth++] = here;
   for (int i = 0; i < f->nparams; i++) {
     if (i >= args->nelems || args->elems[i].symbol == NULL) {
-      machine_fault(machine, warp, lane, "call of '%s' with %d of %d parameters", f->name, args->nelems, f->nparams);
+      machine_fault(machine, warp, lane, "call of '%s' with %d of %d parameters", f->name, args->nelems,
+                    f->nparams);
       return false;
     }
     if (!copy_bytes(machine, warp, lane, &f->params[i], args->elems[i].symbol)) return false;
@@ -245,7 +249,8 @@ static const char *select_call(Inst *inst) {
   Operand none = {.kind = OPERAND_VECTOR}, ops[3] = {none, none, none};
   int at = 0;
   if (at < inst->nops && inst->ops[at].kind == OPERAND_VECTOR) ops[0] = inst->ops[at++];
-  if (at >= inst->nops || (inst->ops[at].kind != OPERAND_SYMBOL && inst->ops[at].kind != OPERAND_REG)) return "no function";
+  if (at >= inst->nops || (inst->ops[at].kind != OPERAND_SYMBOL && inst->ops[at].kind != OPERAND_REG))
+    return "no function";
   ops[1] = inst->ops[at++];
   if (at < inst->nops && inst->ops[at].kind == OPERAND_VECTOR) ops[2] = inst->ops[at++];
   for (int k = 0; k < 3; k += 2) {
@@ -258,7 +263,9 @@ static const char *select_call(Inst *inst) {
   return NULL;
 }
 
-static const char *select_brx(Inst *inst) { return inst->nops == 2 ? NULL : "index and list expected"; }
+static const char *select_brx(Inst *inst) {
+  return inst->nops == 2 ? NULL : "index and list expected";
+}
 
 const InstDef flow_insts[] = {
     {"bra", MC(VOTE), "L", 0, exec_bra, NULL, NULL},

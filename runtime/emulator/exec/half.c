@@ -1,5 +1,5 @@
-// f16, bf16 and their pairs. A result is computed without rounding error that could matter twice: exactly, or in double with the
-// last bit made odd when something was lost, and rounded once.
+// f16, bf16 and their pairs. A result is computed without rounding error that could matter twice: exactly, or
+// in double with the last bit made odd when something was lost, and rounded once.
 #include "exec/exec.h"
 
 #include <math.h>
@@ -7,10 +7,25 @@
 
 #include "num/num.h"
 
-typedef enum { HALF_ADD, HALF_SUB, HALF_MUL, HALF_FMA, HALF_MIN, HALF_MAX, HALF_ABS, HALF_NEG, HALF_EX2, HALF_TANH } HalfKind;
+typedef enum {
+  HALF_ADD,
+  HALF_SUB,
+  HALF_MUL,
+  HALF_FMA,
+  HALF_MIN,
+  HALF_MAX,
+  HALF_ABS,
+  HALF_NEG,
+  HALF_EX2,
+  HALF_TANH
+} HalfKind;
 
-static bool is_bf16(const Inst *inst) { return type0(inst) == PT_bf16 || type0(inst) == PT_bf16x2; }
-static bool is_pair(const Inst *inst) { return type0(inst) == PT_f16x2 || type0(inst) == PT_bf16x2; }
+static bool is_bf16(const Inst *inst) {
+  return type0(inst) == PT_bf16 || type0(inst) == PT_bf16x2;
+}
+static bool is_pair(const Inst *inst) {
+  return type0(inst) == PT_f16x2 || type0(inst) == PT_bf16x2;
+}
 
 // a + b to odd: exact error by two-sum
 static double add_odd(double a, double b) {
@@ -35,16 +50,25 @@ static double select_minmax(double a, double b, bool least, bool nan) {
 
 static double compute(const Inst *inst, double a, double b, double c) {
   switch ((HalfKind)inst->aux) {
-  case HALF_ADD: return add_odd(a, b);
-  case HALF_SUB: return add_odd(a, -b);
-  case HALF_MUL: return a * b;
-  case HALF_FMA: return add_odd(a * b, c);
-  case HALF_MIN: return select_minmax(a, b, true, inst_has(inst, MOD_nan));
-  case HALF_MAX: return select_minmax(a, b, false, inst_has(inst, MOD_nan));
-  case HALF_EX2: return exp2(a);
-  case HALF_TANH: return tanh(a);
+  case HALF_ADD:
+    return add_odd(a, b);
+  case HALF_SUB:
+    return add_odd(a, -b);
+  case HALF_MUL:
+    return a * b;
+  case HALF_FMA:
+    return add_odd(a * b, c);
+  case HALF_MIN:
+    return select_minmax(a, b, true, inst_has(inst, MOD_nan));
+  case HALF_MAX:
+    return select_minmax(a, b, false, inst_has(inst, MOD_nan));
+  case HALF_EX2:
+    return exp2(a);
+  case HALF_TANH:
+    return tanh(a);
   case HALF_ABS:
-  case HALF_NEG: break;
+  case HALF_NEG:
+    break;
   }
   return a;
 }
@@ -70,7 +94,8 @@ static ExecResult exec_half(Machine *machine, Warp *warp, const Inst *inst, uint
   (void)machine;
   const NumFormat *format = is_bf16(inst) ? &num_bf16 : &num_f16;
   const uint32_t *a = row32(warp, &inst->ops[1]);
-  const uint32_t *b = inst->nops > 2 ? row32(warp, &inst->ops[2]) : a, *c = inst->nops > 3 ? row32(warp, &inst->ops[3]) : a;
+  const uint32_t *b = inst->nops > 2 ? row32(warp, &inst->ops[2]) : a,
+                 *c = inst->nops > 3 ? row32(warp, &inst->ops[3]) : a;
   uint32_t *d = row32(warp, &inst->ops[0]);
   bool pair = is_pair(inst);
   FOR_LANES(lane, lanes) {
@@ -86,16 +111,36 @@ static const char *pick(Inst *inst, HalfKind kind) {
   inst->exec = exec_half;
   return inst->ntypes == 1 ? NULL : "one type expected";
 }
-static const char *select_add(Inst *inst) { return pick(inst, HALF_ADD); }
-static const char *select_sub(Inst *inst) { return pick(inst, HALF_SUB); }
-static const char *select_mul(Inst *inst) { return pick(inst, HALF_MUL); }
-static const char *select_fma(Inst *inst) { return pick(inst, HALF_FMA); }
-static const char *select_min(Inst *inst) { return pick(inst, HALF_MIN); }
-static const char *select_max(Inst *inst) { return pick(inst, HALF_MAX); }
-static const char *select_abs(Inst *inst) { return pick(inst, HALF_ABS); }
-static const char *select_neg(Inst *inst) { return pick(inst, HALF_NEG); }
-static const char *select_ex2(Inst *inst) { return pick(inst, HALF_EX2); }
-static const char *select_tanh(Inst *inst) { return pick(inst, HALF_TANH); }
+static const char *select_add(Inst *inst) {
+  return pick(inst, HALF_ADD);
+}
+static const char *select_sub(Inst *inst) {
+  return pick(inst, HALF_SUB);
+}
+static const char *select_mul(Inst *inst) {
+  return pick(inst, HALF_MUL);
+}
+static const char *select_fma(Inst *inst) {
+  return pick(inst, HALF_FMA);
+}
+static const char *select_min(Inst *inst) {
+  return pick(inst, HALF_MIN);
+}
+static const char *select_max(Inst *inst) {
+  return pick(inst, HALF_MAX);
+}
+static const char *select_abs(Inst *inst) {
+  return pick(inst, HALF_ABS);
+}
+static const char *select_neg(Inst *inst) {
+  return pick(inst, HALF_NEG);
+}
+static const char *select_ex2(Inst *inst) {
+  return pick(inst, HALF_EX2);
+}
+static const char *select_tanh(Inst *inst) {
+  return pick(inst, HALF_TANH);
+}
 
 #define ARITHMETIC (MC(ROUND) | MC(FTZ) | MC(SAT) | MC(RELU))
 

@@ -1,4 +1,5 @@
-// Integer arithmetic. 8- and 16-bit registers live in 32-bit rows with zero upper bits; every handler keeps that so.
+// Integer arithmetic. 8- and 16-bit registers live in 32-bit rows with zero upper bits; every handler keeps
+// that so.
 #include "exec/exec.h"
 
 #define U16(x) ((uint16_t)(x))
@@ -29,7 +30,7 @@ BINARY(mul24_lo_s, uint32_t, (uint32_t)((int64_t)(S32(a << 8) >> 8) * (S32(b << 
 TERNARY(mad_lo16, uint32_t, U16(a *b + c))
 TERNARY(mad_lo32, uint32_t, a *b + c)
 TERNARY(mad_lo64, uint64_t, a *b + c)
-TERNARY(mad_hi_u32, uint32_t, (uint32_t)((uint64_t)a * b >> 32) + c)
+TERNARY(mad_hi_u32, uint32_t, (uint32_t)((uint64_t)a *b >> 32) + c)
 TERNARY(mad_hi_s32, uint32_t, (uint32_t)((int64_t)S32(a) * S32(b) >> 32) + c)
 TERNARY(mad_wide_u16, uint32_t, a *b + c)
 TERNARY(mad_wide_s16, uint32_t, (uint32_t)(S16(a) * S16(b)) + c)
@@ -52,22 +53,23 @@ TERNARY(mad_hi_u64, uint64_t, mul_high_u64(a, b) + c)
 TERNARY(mad_hi_s64, uint64_t, mul_high_s64(a, b) + c)
 
 // 32 x 32 -> 64 (+ 64)
-#define WIDE(function, expression, has_c)                                                                     \
-  static ExecResult function(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {                \
-    (void)machine;                                                                                            \
-    uint64_t *d_ = row64(warp, &inst->ops[0]);                                                                \
-    const uint32_t *a_ = row32(warp, &inst->ops[1]), *b_ = row32(warp, &inst->ops[2]);                        \
-    const uint64_t *c_ = has_c ? row64(warp, &inst->ops[3]) : d_;                                             \
-    LANE_LOOP(lanes, i, uint32_t a = a_[i]; uint32_t b = b_[i]; uint64_t c = has_c ? c_[i] : 0;               \
-              d_[i] = (uint64_t)(expression) + c);                                                            \
-    return EXEC_NEXT;                                                                                         \
+#define WIDE(function, expression, has_c)                                                                    \
+  static ExecResult function(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {               \
+    (void)machine;                                                                                           \
+    uint64_t *d_ = row64(warp, &inst->ops[0]);                                                               \
+    const uint32_t *a_ = row32(warp, &inst->ops[1]), *b_ = row32(warp, &inst->ops[2]);                       \
+    const uint64_t *c_ = has_c ? row64(warp, &inst->ops[3]) : d_;                                            \
+    LANE_LOOP(lanes, i, uint32_t a = a_[i]; uint32_t b = b_[i]; uint64_t c = has_c ? c_[i] : 0;              \
+              d_[i] = (uint64_t)(expression) + c);                                                           \
+    return EXEC_NEXT;                                                                                        \
   }
 WIDE(mul_wide_u32, (uint64_t)a *b, 0)
 WIDE(mul_wide_s32, (int64_t)S32(a) * S32(b), 0)
 WIDE(mad_wide_u32, (uint64_t)a *b, 1)
 WIDE(mad_wide_s32, (int64_t)S32(a) * S32(b), 1)
 
-// ---- division: by zero the manual leaves the result open; all ones is what 32-bit hardware code gives (measured)
+// ---- division: by zero the manual leaves the result open; all ones is what 32-bit hardware code gives
+// (measured)
 
 BINARY(div_u16, uint32_t, b == 0 ? 0xffff : a / b)
 BINARY(div_s16, uint32_t, b == 0 ? 0xffff : U16(S16(a) / S16(b)))
@@ -126,12 +128,14 @@ enum { CHAIN_CARRY_IN = 8, CHAIN_WIDE = 16, CHAIN_SIGNED = 32 };
 static uint64_t chain_term(int aux, uint64_t a, uint64_t b) {
   bool wide = aux & CHAIN_WIDE, is_signed = aux & CHAIN_SIGNED;
   switch ((ChainKind)(aux & 7)) {
-  case CHAIN_MAD_LO: return wide ? a * b : (uint32_t)(a * b);
+  case CHAIN_MAD_LO:
+    return wide ? a * b : (uint32_t)(a * b);
   case CHAIN_MAD_HI:
     if (wide) return is_signed ? mul_high_s64(a, b) : mul_high_u64(a, b);
     return is_signed ? (uint32_t)((uint64_t)((int64_t)S32(a) * S32(b)) >> 32) : a * b >> 32;
   case CHAIN_ADD:
-  case CHAIN_SUB: break;
+  case CHAIN_SUB:
+    break;
   }
   return a;
 }
@@ -143,7 +147,8 @@ static ExecResult exec_chain(Machine *machine, Warp *warp, const Inst *inst, uin
   FOR_LANES(lane, lanes) {
     uint64_t a = op_get(warp, &inst->ops[1], (int)lane), b = op_get(warp, &inst->ops[2], (int)lane);
     uint64_t x = chain_term(inst->aux, a, b), y = three ? op_get(warp, &inst->ops[3], (int)lane) : b;
-    uint64_t in = inst->aux & CHAIN_CARRY_IN ? warp->carry >> lane & 1 : 0, mask = wide ? ~(uint64_t)0 : 0xffffffffu;
+    uint64_t in = inst->aux & CHAIN_CARRY_IN ? warp->carry >> lane & 1 : 0,
+             mask = wide ? ~(uint64_t)0 : 0xffffffffu;
     uint64_t sum = (subtract ? x - y - in : x + y + in) & mask;
     // Carry out of the top bit, borrow for subtraction.
     bool out = subtract ? x < y || (x == y && in != 0) : sum < x || (sum == x && in != 0 && y == mask);
@@ -161,10 +166,18 @@ static const char *select_chain(Inst *inst, ChainKind kind, bool carry_in) {
   return ptx_type_bits(t) < 32 ? "needs a 32- or 64-bit type" : NULL;
 }
 
-static ChainKind mad_kind(const Inst *inst) { return inst_has(inst, MOD_hi) ? CHAIN_MAD_HI : CHAIN_MAD_LO; }
-static const char *select_addc(Inst *inst) { return select_chain(inst, CHAIN_ADD, true); }
-static const char *select_subc(Inst *inst) { return select_chain(inst, CHAIN_SUB, true); }
-static const char *select_madc(Inst *inst) { return select_chain(inst, mad_kind(inst), true); }
+static ChainKind mad_kind(const Inst *inst) {
+  return inst_has(inst, MOD_hi) ? CHAIN_MAD_HI : CHAIN_MAD_LO;
+}
+static const char *select_addc(Inst *inst) {
+  return select_chain(inst, CHAIN_ADD, true);
+}
+static const char *select_subc(Inst *inst) {
+  return select_chain(inst, CHAIN_SUB, true);
+}
+static const char *select_madc(Inst *inst) {
+  return select_chain(inst, mad_kind(inst), true);
+}
 
 // ---- which handler
 
@@ -184,10 +197,12 @@ static const char *by_type(Inst *inst, const TypeRow *rows) {
 }
 
 static const char *select_add(Inst *inst) {
-  static const TypeRow rows[] = {{PT_u16, add16}, {PT_s16, add16}, {PT_u32, add32},     {PT_s32, add32},     {PT_u64, add64},
-                                 {PT_s64, add64}, {PT_b32, add32}, {PT_u16x2, add16x2}, {PT_s16x2, add16x2}, {PT_none, NULL}};
+  static const TypeRow rows[] = {{PT_u16, add16},     {PT_s16, add16}, {PT_u32, add32}, {PT_s32, add32},
+                                 {PT_u64, add64},     {PT_s64, add64}, {PT_b32, add32}, {PT_u16x2, add16x2},
+                                 {PT_s16x2, add16x2}, {PT_none, NULL}};
   if (inst_has(inst, MOD_cc)) return select_chain(inst, CHAIN_ADD, false);
-  if (inst_has(inst, MOD_sat)) return inst->exec = add_sat_s32, type0(inst) == PT_s32 ? NULL : ".sat needs .s32";
+  if (inst_has(inst, MOD_sat))
+    return inst->exec = add_sat_s32, type0(inst) == PT_s32 ? NULL : ".sat needs .s32";
   return by_type(inst, rows);
 }
 
@@ -195,36 +210,47 @@ static const char *select_sub(Inst *inst) {
   static const TypeRow rows[] = {{PT_u16, sub16}, {PT_s16, sub16}, {PT_u32, sub32}, {PT_s32, sub32},
                                  {PT_u64, sub64}, {PT_s64, sub64}, {PT_none, NULL}};
   if (inst_has(inst, MOD_cc)) return select_chain(inst, CHAIN_SUB, false);
-  if (inst_has(inst, MOD_sat)) return inst->exec = sub_sat_s32, type0(inst) == PT_s32 ? NULL : ".sat needs .s32";
+  if (inst_has(inst, MOD_sat))
+    return inst->exec = sub_sat_s32, type0(inst) == PT_s32 ? NULL : ".sat needs .s32";
   return by_type(inst, rows);
 }
 
 static const char *select_mul(Inst *inst) {
   static const TypeRow lo[] = {{PT_u16, mul_lo16}, {PT_s16, mul_lo16}, {PT_u32, mul_lo32}, {PT_s32, mul_lo32},
                                {PT_u64, mul_lo64}, {PT_s64, mul_lo64}, {PT_none, NULL}};
-  static const TypeRow hi[] = {{PT_u16, mul_hi_u16}, {PT_s16, mul_hi_s16}, {PT_u32, mul_hi_u32}, {PT_s32, mul_hi_s32},
-                               {PT_u64, mul_hi_u64}, {PT_s64, mul_hi_s64}, {PT_none, NULL}};
+  static const TypeRow hi[] = {{PT_u16, mul_hi_u16}, {PT_s16, mul_hi_s16}, {PT_u32, mul_hi_u32},
+                               {PT_s32, mul_hi_s32}, {PT_u64, mul_hi_u64}, {PT_s64, mul_hi_s64},
+                               {PT_none, NULL}};
   return by_type(inst, inst_has(inst, MOD_hi) ? hi : lo);
 }
 
 static const char *select_mul_wide(Inst *inst) {
-  static const TypeRow rows[] = {{PT_u16, mul_wide_u16}, {PT_s16, mul_wide_s16}, {PT_u32, mul_wide_u32},
-                                 {PT_s32, mul_wide_s32}, {PT_none, NULL}};
+  static const TypeRow rows[] = {{PT_u16, mul_wide_u16},
+                                 {PT_s16, mul_wide_s16},
+                                 {PT_u32, mul_wide_u32},
+                                 {PT_s32, mul_wide_s32},
+                                 {PT_none, NULL}};
   return by_type(inst, rows);
 }
 
 static const char *select_mad(Inst *inst) {
   static const TypeRow lo[] = {{PT_u16, mad_lo16}, {PT_s16, mad_lo16}, {PT_u32, mad_lo32}, {PT_s32, mad_lo32},
                                {PT_u64, mad_lo64}, {PT_s64, mad_lo64}, {PT_none, NULL}};
-  static const TypeRow hi[] = {{PT_u32, mad_hi_u32}, {PT_s32, mad_hi_s32}, {PT_u64, mad_hi_u64},
-                               {PT_s64, mad_hi_s64}, {PT_none, NULL}};
+  static const TypeRow hi[] = {{PT_u32, mad_hi_u32},
+                               {PT_s32, mad_hi_s32},
+                               {PT_u64, mad_hi_u64},
+                               {PT_s64, mad_hi_s64},
+                               {PT_none, NULL}};
   if (inst_has(inst, MOD_cc)) return select_chain(inst, mad_kind(inst), false);
   return by_type(inst, inst_has(inst, MOD_hi) ? hi : lo);
 }
 
 static const char *select_mad_wide(Inst *inst) {
-  static const TypeRow rows[] = {{PT_u16, mad_wide_u16}, {PT_s16, mad_wide_s16}, {PT_u32, mad_wide_u32},
-                                 {PT_s32, mad_wide_s32}, {PT_none, NULL}};
+  static const TypeRow rows[] = {{PT_u16, mad_wide_u16},
+                                 {PT_s16, mad_wide_s16},
+                                 {PT_u32, mad_wide_u32},
+                                 {PT_s32, mad_wide_s32},
+                                 {PT_none, NULL}};
   return by_type(inst, rows);
 }
 
@@ -253,14 +279,16 @@ static const char *select_rem(Inst *inst) {
 static const char *select_min(Inst *inst) {
   static const TypeRow rows[] = {{PT_u16, min_u32}, {PT_s16, min_s16}, {PT_u32, min_u32}, {PT_s32, min_s32},
                                  {PT_u64, min_u64}, {PT_s64, min_s64}, {PT_none, NULL}};
-  if (inst_has(inst, MOD_relu)) return inst->exec = min_s32_relu, type0(inst) == PT_s32 ? NULL : ".relu needs .s32";
+  if (inst_has(inst, MOD_relu))
+    return inst->exec = min_s32_relu, type0(inst) == PT_s32 ? NULL : ".relu needs .s32";
   return by_type(inst, rows);
 }
 
 static const char *select_max(Inst *inst) {
   static const TypeRow rows[] = {{PT_u16, max_u32}, {PT_s16, max_s16}, {PT_u32, max_u32}, {PT_s32, max_s32},
                                  {PT_u64, max_u64}, {PT_s64, max_s64}, {PT_none, NULL}};
-  if (inst_has(inst, MOD_relu)) return inst->exec = max_s32_relu, type0(inst) == PT_s32 ? NULL : ".relu needs .s32";
+  if (inst_has(inst, MOD_relu))
+    return inst->exec = max_s32_relu, type0(inst) == PT_s32 ? NULL : ".relu needs .s32";
   return by_type(inst, rows);
 }
 
@@ -292,7 +320,8 @@ static ExecResult exec_dp(Machine *machine, Warp *warp, const Inst *inst, uint32
   bool sa = inst->types[0] == PT_s32, sb = inst->types[1] == PT_s32, four = inst->aux == 4;
   int high = inst_has(inst, MOD_hi) ? 2 : 0;
   FOR_LANES(lane, lanes) {
-    uint32_t a = (uint32_t)op_get(warp, &inst->ops[1], (int)lane), b = (uint32_t)op_get(warp, &inst->ops[2], (int)lane);
+    uint32_t a = (uint32_t)op_get(warp, &inst->ops[1], (int)lane),
+             b = (uint32_t)op_get(warp, &inst->ops[2], (int)lane);
     uint32_t sum = (uint32_t)op_get(warp, &inst->ops[3], (int)lane);
     for (int i = 0; i < (four ? 4 : 2); i++) {
       sum += (uint32_t)(part(a, i, four ? 8 : 16, sa) * part(b, four ? i : i + high, 8, sb));
@@ -302,10 +331,16 @@ static ExecResult exec_dp(Machine *machine, Warp *warp, const Inst *inst, uint32
   return EXEC_NEXT;
 }
 
-static const char *select_dp4a(Inst *inst) { return inst->aux = 4, inst->ntypes == 2 ? NULL : "two types"; }
-static const char *select_dp2a(Inst *inst) { return inst->aux = 2, inst->ntypes == 2 ? NULL : "two types"; }
+static const char *select_dp4a(Inst *inst) {
+  return inst->aux = 4, inst->ntypes == 2 ? NULL : "two types";
+}
+static const char *select_dp2a(Inst *inst) {
+  return inst->aux = 2, inst->ntypes == 2 ? NULL : "two types";
+}
 
-static bool is_integer_wide(const Inst *inst) { return inst_has(inst, MOD_wide) && is_integer_type(inst); }
+static bool is_integer_wide(const Inst *inst) {
+  return inst_has(inst, MOD_wide) && is_integer_type(inst);
+}
 
 const InstDef int_insts[] = {
     {"add", MC(SAT) | MC(CARRY), "000", 0, NULL, is_integer_type, select_add},

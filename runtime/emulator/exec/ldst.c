@@ -1,14 +1,15 @@
-// Loads and stores. Memory is always up to date in program order, so ordering and cache modifiers change nothing here; they are kept
-// for observers. A register may be wider than the type: loads extend, stores truncate.
+// Loads and stores. Memory is always up to date in program order, so ordering and cache modifiers change
+// nothing here; they are kept for observers. A register may be wider than the type: loads extend, stores
+// truncate.
 #include "exec/exec.h"
 
 #include <string.h>
 
-uint8_t *machine_address(Machine *machine, Warp *warp, int lane, Space space, uint64_t address, uint64_t bytes,
-                         uint64_t align, bool write) {
+uint8_t *machine_address(Machine *machine, Warp *warp, int lane, Space space, uint64_t address,
+                         uint64_t bytes, uint64_t align, bool write) {
   if (address % align != 0) {
-    machine_fault(machine, warp, lane, "address 0x%llx is not aligned to %llu bytes", (unsigned long long)address,
-                  (unsigned long long)align);
+    machine_fault(machine, warp, lane, "address 0x%llx is not aligned to %llu bytes",
+                  (unsigned long long)address, (unsigned long long)align);
     return NULL;
   }
   SpaceError why;
@@ -18,10 +19,13 @@ uint8_t *machine_address(Machine *machine, Warp *warp, int lane, Space space, ui
 }
 
 // The common cases without a call: own shared memory, and the global block that was hit last.
-static inline uint8_t *quick_address(const Machine *machine, const Warp *warp, Space space, uint64_t address, uint64_t bytes) {
+static inline uint8_t *quick_address(const Machine *machine, const Warp *warp, Space space, uint64_t address,
+                                     uint64_t bytes) {
   if (space == SPACE_SHARED) {
     uint64_t offset = address - ((uint64_t)warp->cta->rank << SHARED_RANK_SHIFT);
-    return offset + bytes <= warp->cta->smem_bytes && offset < warp->cta->smem_bytes ? warp->cta->smem + offset : NULL;
+    return offset + bytes <= warp->cta->smem_bytes && offset < warp->cta->smem_bytes
+               ? warp->cta->smem + offset
+               : NULL;
   }
   const GmemBlock *block = machine->gmem_hint;
   if (block == NULL || space > SPACE_GLOBAL) return NULL;
@@ -29,22 +33,31 @@ static inline uint8_t *quick_address(const Machine *machine, const Warp *warp, S
   return offset < block->bytes && bytes <= block->bytes - offset ? block->host + offset : NULL;
 }
 
-static inline uint8_t *address_of(Machine *machine, Warp *warp, int lane, Space space, uint64_t address, uint64_t bytes,
-                                  bool write) {
+static inline uint8_t *address_of(Machine *machine, Warp *warp, int lane, Space space, uint64_t address,
+                                  uint64_t bytes, bool write) {
   uint8_t *host = quick_address(machine, warp, space, address, bytes);
   if (host != NULL && address % bytes == 0) return host;
   return machine_address(machine, warp, lane, space, address, bytes, bytes, write);
 }
 
-static int64_t extend(uint64_t value, int bits) { return (int64_t)(value << (64 - bits)) >> (64 - bits); }
+static int64_t extend(uint64_t value, int bits) {
+  return (int64_t)(value << (64 - bits)) >> (64 - bits);
+}
 
 static uint64_t read_value(const uint8_t *from, int size) {
   uint64_t value = 0;
   switch (size) {
-  case 1: return *from;
-  case 2: memcpy(&value, from, 2); return value;
-  case 4: memcpy(&value, from, 4); return value;
-  default: memcpy(&value, from, 8); return value;
+  case 1:
+    return *from;
+  case 2:
+    memcpy(&value, from, 2);
+    return value;
+  case 4:
+    memcpy(&value, from, 4);
+    return value;
+  default:
+    memcpy(&value, from, 8);
+    return value;
   }
 }
 
@@ -52,9 +65,12 @@ static const Operand *element(const Operand *op, int index) {
   return op->kind == OPERAND_VECTOR ? &op->elems[index] : op;
 }
 
-static int element_count(const Operand *op) { return op->kind == OPERAND_VECTOR ? op->nelems : 1; }
+static int element_count(const Operand *op) {
+  return op->kind == OPERAND_VECTOR ? op->nelems : 1;
+}
 
-static void load_element(Warp *warp, const Inst *inst, const Operand *d, int lane, const uint8_t *from, int size) {
+static void load_element(Warp *warp, const Inst *inst, const Operand *d, int lane, const uint8_t *from,
+                         int size) {
   if (d->kind != OPERAND_REG) return;
   if (size == 16) {
     op_set128(warp, d, lane, read_value(from, 8), read_value(from + 8, 8));
@@ -155,7 +171,8 @@ static ExecResult exec_st32(Machine *machine, Warp *warp, const Inst *inst, uint
 static const char *check_access(Inst *inst, const Operand *registers) {
   int bits = inst->ntypes > 0 ? ptx_type_bits((PtxType)inst->types[0]) : 0, count = element_count(registers);
   if (bits < 8 || bits % 8 != 0) return "this type is not supported";
-  if (registers->kind == OPERAND_VECTOR ? count != inst->vec : inst->vec != 1) return "the vector's length differs from the braces";
+  if (registers->kind == OPERAND_VECTOR ? count != inst->vec : inst->vec != 1)
+    return "the vector's length differs from the braces";
   if (count > 8 || count * bits > 256) return "at most 32 bytes a lane";
   for (int i = 0; i < count; i++) {
     const Operand *op = element(registers, i);

@@ -33,24 +33,32 @@ static const char *select_logic(Inst *inst, int op, ExecFn narrow, ExecFn wide) 
   return inst->ntypes == 1 ? NULL : "one type expected";
 }
 
-static const char *select_and(Inst *inst) { return select_logic(inst, '&', and32, and64); }
-static const char *select_or(Inst *inst) { return select_logic(inst, '|', or32, or64); }
-static const char *select_xor(Inst *inst) { return select_logic(inst, '^', xor32, xor64); }
+static const char *select_and(Inst *inst) {
+  return select_logic(inst, '&', and32, and64);
+}
+static const char *select_or(Inst *inst) {
+  return select_logic(inst, '|', or32, or64);
+}
+static const char *select_xor(Inst *inst) {
+  return select_logic(inst, '^', xor32, xor64);
+}
 static const char *select_not(Inst *inst) {
   return select_logic(inst, '~', ptx_type_bits(type0(inst)) == 16 ? not16 : not32, not64);
 }
-static const char *select_cnot(Inst *inst) { return select_logic(inst, '!', cnot16, cnot64); }
+static const char *select_cnot(Inst *inst) {
+  return select_logic(inst, '!', cnot16, cnot64);
+}
 
 // ---- shifts: the count is a 32-bit row whatever the type
 
-#define SHIFT(function, T, expression)                                                                        \
-  static ExecResult function(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {                \
-    (void)machine;                                                                                            \
-    T *d_ = (T *)(void *)row_ptr(warp, &inst->ops[0]);                                                        \
-    const T *a_ = (const T *)(const void *)row_ptr(warp, &inst->ops[1]);                                      \
-    const uint32_t *n_ = row32(warp, &inst->ops[2]);                                                          \
-    LANE_LOOP(lanes, i, T a = a_[i]; uint32_t n = n_[i]; d_[i] = (T)(expression));                            \
-    return EXEC_NEXT;                                                                                         \
+#define SHIFT(function, T, expression)                                                                       \
+  static ExecResult function(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {               \
+    (void)machine;                                                                                           \
+    T *d_ = (T *)(void *)row_ptr(warp, &inst->ops[0]);                                                       \
+    const T *a_ = (const T *)(const void *)row_ptr(warp, &inst->ops[1]);                                     \
+    const uint32_t *n_ = row32(warp, &inst->ops[2]);                                                         \
+    LANE_LOOP(lanes, i, T a = a_[i]; uint32_t n = n_[i]; d_[i] = (T)(expression));                           \
+    return EXEC_NEXT;                                                                                        \
   }
 SHIFT(shl16, uint32_t, n > 15 ? 0 : (uint16_t)(a << n))
 SHIFT(shl32, uint32_t, n > 31 ? 0 : a << n)
@@ -95,7 +103,8 @@ static const char *select_shf(Inst *inst) {
 static uint64_t extract(uint64_t a, uint32_t pos, uint32_t len, int bits, bool is_signed) {
   uint32_t top = (uint32_t)bits - 1, last = pos + len - 1 < top ? pos + len - 1 : top;
   uint64_t sign = is_signed && len > 0 ? a >> last & 1 : 0;
-  uint64_t field = pos <= top ? a >> pos : 0, keep = last >= pos && len > 0 && pos <= top ? last - pos + 1 : 0;
+  uint64_t field = pos <= top ? a >> pos : 0,
+           keep = last >= pos && len > 0 && pos <= top ? last - pos + 1 : 0;
   uint64_t mask = keep >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << keep) - 1;
   return (field & mask) | (sign ? ~mask : 0);
 }
@@ -117,7 +126,8 @@ static ExecResult exec_bfi(Machine *machine, Warp *warp, const Inst *inst, uint3
   uint32_t bits = (uint32_t)ptx_type_bits(type0(inst));
   FOR_LANES(lane, lanes) {
     uint64_t a = op_get(warp, &inst->ops[1], (int)lane), b = op_get(warp, &inst->ops[2], (int)lane);
-    uint32_t pos = op_get(warp, &inst->ops[3], (int)lane) & 255, len = op_get(warp, &inst->ops[4], (int)lane) & 255;
+    uint32_t pos = op_get(warp, &inst->ops[3], (int)lane) & 255,
+             len = op_get(warp, &inst->ops[4], (int)lane) & 255;
     if (pos < bits) {
       uint32_t keep = len < bits - pos ? len : bits - pos;
       uint64_t mask = (keep >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << keep) - 1) << pos;
@@ -131,7 +141,8 @@ static ExecResult exec_bfi(Machine *machine, Warp *warp, const Inst *inst, uint3
 static ExecResult exec_bmsk(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   (void)machine;
   FOR_LANES(lane, lanes) {
-    uint32_t from = (uint32_t)op_get(warp, &inst->ops[1], (int)lane), len = (uint32_t)op_get(warp, &inst->ops[2], (int)lane);
+    uint32_t from = (uint32_t)op_get(warp, &inst->ops[1], (int)lane),
+             len = (uint32_t)op_get(warp, &inst->ops[2], (int)lane);
     if (inst_has(inst, MOD_wrap)) from &= 31, len &= 31;
     uint64_t mask = from > 31 ? 0 : (((uint64_t)1 << (len > 32 ? 32 : len)) - 1) << from;
     op_set(warp, &inst->ops[0], (int)lane, (uint32_t)mask);
@@ -142,7 +153,8 @@ static ExecResult exec_bmsk(Machine *machine, Warp *warp, const Inst *inst, uint
 static ExecResult exec_szext(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   (void)machine;
   FOR_LANES(lane, lanes) {
-    uint32_t a = (uint32_t)op_get(warp, &inst->ops[1], (int)lane), n = (uint32_t)op_get(warp, &inst->ops[2], (int)lane);
+    uint32_t a = (uint32_t)op_get(warp, &inst->ops[1], (int)lane),
+             n = (uint32_t)op_get(warp, &inst->ops[2], (int)lane);
     if (inst_has(inst, MOD_wrap)) n &= 31;
     if (n < 32) {
       uint32_t mask = (1u << n) - 1;
@@ -166,7 +178,8 @@ static uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
 
 static ExecResult exec_lop3(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   (void)machine;
-  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]), *c = row32(warp, &inst->ops[3]);
+  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]),
+                 *c = row32(warp, &inst->ops[3]);
   uint32_t table = row32(warp, &inst->ops[4])[first_lane(lanes)];
   uint32_t *d = row32(warp, &inst->ops[0]);
   FOR_LANES(lane, lanes) d[lane] = lop3(a[lane], b[lane], c[lane], table);
@@ -177,7 +190,8 @@ static ExecResult exec_lop3(Machine *machine, Warp *warp, const Inst *inst, uint
 static ExecResult exec_lop3_pred(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   const Operand *pair = &inst->ops[0];
   uint32_t q = row_pred(warp, &inst->ops[5]);
-  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]), *c = row32(warp, &inst->ops[3]);
+  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]),
+                 *c = row32(warp, &inst->ops[3]);
   uint32_t table = row32(warp, &inst->ops[4])[first_lane(lanes)], nonzero = 0;
   (void)machine;
   FOR_LANES(lane, lanes) {
@@ -222,7 +236,8 @@ static uint32_t mode_selector(const Inst *inst, uint32_t c) {
 static ExecResult exec_prmt(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   (void)machine;
   bool moded = inst_mod_in(inst, MC_PERMUTE) != MOD_COUNT;
-  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]), *c = row32(warp, &inst->ops[3]);
+  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]),
+                 *c = row32(warp, &inst->ops[3]);
   uint32_t *d = row32(warp, &inst->ops[0]);
   FOR_LANES(lane, lanes) d[lane] = permute(a[lane], b[lane], moded ? mode_selector(inst, c[lane]) : c[lane]);
   return EXEC_NEXT;
@@ -247,8 +262,12 @@ static ExecResult exec_count(Machine *machine, Warp *warp, const Inst *inst, uin
   FOR_LANES(lane, lanes) {
     uint64_t a = op_get(warp, &inst->ops[1], (int)lane);
     switch ((CountKind)inst->aux) {
-    case COUNT_POPC: d[lane] = (uint32_t)__builtin_popcountll(a); break;
-    case COUNT_CLZ: d[lane] = a == 0 ? (uint32_t)bits : (uint32_t)(__builtin_clzll(a) - (64 - bits)); break;
+    case COUNT_POPC:
+      d[lane] = (uint32_t)__builtin_popcountll(a);
+      break;
+    case COUNT_CLZ:
+      d[lane] = a == 0 ? (uint32_t)bits : (uint32_t)(__builtin_clzll(a) - (64 - bits));
+      break;
     case COUNT_FIND:
       d[lane] = find_high(a, bits, ptx_type_signed(type0(inst)), inst_has(inst, MOD_shiftamt));
       break;
@@ -257,9 +276,15 @@ static ExecResult exec_count(Machine *machine, Warp *warp, const Inst *inst, uin
   return EXEC_NEXT;
 }
 
-static const char *select_popc(Inst *inst) { return inst->aux = COUNT_POPC, NULL; }
-static const char *select_clz(Inst *inst) { return inst->aux = COUNT_CLZ, NULL; }
-static const char *select_bfind(Inst *inst) { return inst->aux = COUNT_FIND, NULL; }
+static const char *select_popc(Inst *inst) {
+  return inst->aux = COUNT_POPC, NULL;
+}
+static const char *select_clz(Inst *inst) {
+  return inst->aux = COUNT_CLZ, NULL;
+}
+static const char *select_bfind(Inst *inst) {
+  return inst->aux = COUNT_FIND, NULL;
+}
 
 static uint64_t reverse(uint64_t a) {
   uint64_t r = 0;

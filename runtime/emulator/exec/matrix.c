@@ -1,5 +1,6 @@
-// ldmatrix, stmatrix, movmatrix: 8x8 tiles of 16-bit elements moved between shared memory and fragments. Thread t holds row t/4,
-// columns 2(t%4) and 2(t%4)+1 of a tile; thread 8i+r gives the address of row r of tile i.
+// ldmatrix, stmatrix, movmatrix: 8x8 tiles of 16-bit elements moved between shared memory and fragments.
+// Thread t holds row t/4, columns 2(t%4) and 2(t%4)+1 of a tile; thread 8i+r gives the address of row r of
+// tile i.
 #include "exec/exec.h"
 
 #include <string.h>
@@ -8,12 +9,15 @@ typedef struct {
   uint16_t at[8][8];
 } Tile;
 
-static uint8_t *row_address(Machine *machine, Warp *warp, const Inst *inst, const Operand *address, int lane, bool write) {
+static uint8_t *row_address(Machine *machine, Warp *warp, const Inst *inst, const Operand *address, int lane,
+                            bool write) {
   Space space = inst->nspaces > 0 ? inst_space(inst, 0) : SPACE_GENERIC;
   return machine_address(machine, warp, lane, space, op_address(warp, address, lane), 16, 16, write);
 }
 
-static const Operand *fragment(const Operand *op, int tile) { return op->kind == OPERAND_VECTOR ? &op->elems[tile] : op; }
+static const Operand *fragment(const Operand *op, int tile) {
+  return op->kind == OPERAND_VECTOR ? &op->elems[tile] : op;
+}
 
 static ExecResult exec_ldmatrix(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   if (!warp_meet(machine, warp, lanes, 0xffffffffu)) return EXEC_BLOCK;
@@ -28,7 +32,8 @@ static ExecResult exec_ldmatrix(Machine *machine, Warp *warp, const Inst *inst, 
     uint32_t *d = row32(warp, fragment(&inst->ops[0], tile));
     for (int lane = 0; lane < WARP_LANES; lane++) {
       int r = lane / 4, c = lane % 4 * 2;
-      d[lane] = trans ? t.at[c][r] | (uint32_t)t.at[c + 1][r] << 16 : t.at[r][c] | (uint32_t)t.at[r][c + 1] << 16;
+      d[lane] =
+          trans ? t.at[c][r] | (uint32_t)t.at[c + 1][r] << 16 : t.at[r][c] | (uint32_t)t.at[r][c + 1] << 16;
     }
   }
   return EXEC_NEXT;
@@ -81,8 +86,10 @@ static ExecResult exec_movmatrix(Machine *machine, Warp *warp, const Inst *inst,
 
 static const char *select_matrix(Inst *inst, const Operand *registers) {
   if (inst->count == 0) inst->count = 1;
-  bool square = inst->shape[0] == 8 && inst->shape[1] == 8, b16 = inst->ntypes > 0 && inst->types[0] == PT_b16;
-  if (!square || !b16 || (inst->count != 1 && inst->count != 2 && inst->count != 4)) return "only .m8n8 .x1/.x2/.x4 .b16";
+  bool square = inst->shape[0] == 8 && inst->shape[1] == 8,
+       b16 = inst->ntypes > 0 && inst->types[0] == PT_b16;
+  if (!square || !b16 || (inst->count != 1 && inst->count != 2 && inst->count != 4))
+    return "only .m8n8 .x1/.x2/.x4 .b16";
   int count = registers->kind == OPERAND_VECTOR ? registers->nelems : 1;
   if (count != inst->count) return "the braces don't hold as many registers as there are tiles";
   for (int i = 0; i < count; i++) {
@@ -92,8 +99,12 @@ static const char *select_matrix(Inst *inst, const Operand *registers) {
   return NULL;
 }
 
-static const char *select_ldmatrix(Inst *inst) { return select_matrix(inst, &inst->ops[0]); }
-static const char *select_stmatrix(Inst *inst) { return select_matrix(inst, &inst->ops[1]); }
+static const char *select_ldmatrix(Inst *inst) {
+  return select_matrix(inst, &inst->ops[0]);
+}
+static const char *select_stmatrix(Inst *inst) {
+  return select_matrix(inst, &inst->ops[1]);
+}
 static const char *select_movmatrix(Inst *inst) {
   return inst_has(inst, MOD_trans) && inst->shape[0] == 8 && inst->shape[1] == 8 ? NULL : "only .m8n8.trans";
 }

@@ -1,5 +1,5 @@
-// mov in all its forms: registers, constants, addresses of variables, packing and unpacking with braces, clocks; address-space
-// conversions. Types are loose: a move takes any register of the right width.
+// mov in all its forms: registers, constants, addresses of variables, packing and unpacking with braces,
+// clocks; address-space conversions. Types are loose: a move takes any register of the right width.
 #include "exec/exec.h"
 
 #include <string.h>
@@ -62,11 +62,15 @@ static ExecResult mov_unpack(Machine *machine, Warp *warp, const Inst *inst, uin
 
 static uint64_t clock_value(const Machine *machine, int sreg) {
   switch (sreg) {
-  case SREG_CLOCK_HI: return machine->steps >> 32;
-  case SREG_GLOBALTIMER_HI: return (machine->steps * 2) >> 32;
+  case SREG_CLOCK_HI:
+    return machine->steps >> 32;
+  case SREG_GLOBALTIMER_HI:
+    return (machine->steps * 2) >> 32;
   case SREG_GLOBALTIMER:
-  case SREG_GLOBALTIMER_LO: return machine->steps * 2;
-  default: return machine->steps;
+  case SREG_GLOBALTIMER_LO:
+    return machine->steps * 2;
+  default:
+    return machine->steps;
   }
 }
 
@@ -89,7 +93,8 @@ static const char *select_mov(Inst *inst) {
   if (d->kind == OPERAND_VECTOR) return select_vector(inst, d, mov_unpack);
   if (a->kind == OPERAND_VECTOR) return select_vector(inst, a, mov_pack);
   if (a->kind == OPERAND_CLOCK) return inst->exec = mov_clock, NULL;
-  if (a->kind != OPERAND_REG || (d->kind != OPERAND_REG && d->kind != OPERAND_SINK)) return "operands expected to be registers";
+  if (a->kind != OPERAND_REG || (d->kind != OPERAND_REG && d->kind != OPERAND_SINK))
+    return "operands expected to be registers";
   if (d->kind == OPERAND_SINK) return inst->exec = mov128, NULL;
   if (d->row != a->row) return "the registers differ in width";
   inst->exec = d->row == ROW_PRED ? mov_pred : d->row == ROW_128 ? mov128 : d->row == ROW_64 ? mov64 : mov32;
@@ -101,13 +106,17 @@ static const char *select_mov(Inst *inst) {
 static uint64_t window_of(Space space) {
   switch (space) {
   case SPACE_SHARED:
-  case SPACE_SHARED_CLUSTER: return SHARED_WINDOW;
-  case SPACE_LOCAL: return LOCAL_WINDOW;
-  case SPACE_PARAM: return PARAM_WINDOW;
+  case SPACE_SHARED_CLUSTER:
+    return SHARED_WINDOW;
+  case SPACE_LOCAL:
+    return LOCAL_WINDOW;
+  case SPACE_PARAM:
+    return PARAM_WINDOW;
   case SPACE_GENERIC:
   case SPACE_GLOBAL:
   case SPACE_CONST:
-  case SPACE_TMEM: break;
+  case SPACE_TMEM:
+    break;
   }
   return 0;
 }
@@ -130,11 +139,12 @@ static ExecResult exec_mapa(Machine *machine, Warp *warp, const Inst *inst, uint
   FOR_LANES(lane, lanes) {
     uint64_t a = op_get(warp, &inst->ops[1], (int)lane), rank = op_get(warp, &inst->ops[2], (int)lane);
     if (rank >= (uint64_t)warp->cta->cluster->nctas) {
-      return machine_fault(machine, warp, (int)lane, "mapa to rank %llu in a cluster of %d", (unsigned long long)rank,
-                           warp->cta->cluster->nctas);
+      return machine_fault(machine, warp, (int)lane, "mapa to rank %llu in a cluster of %d",
+                           (unsigned long long)rank, warp->cta->cluster->nctas);
     }
     if (!shared && !space_is_shared(a)) {
-      return machine_fault(machine, warp, (int)lane, "mapa of 0x%llx, which is no shared address", (unsigned long long)a);
+      return machine_fault(machine, warp, (int)lane, "mapa of 0x%llx, which is no shared address",
+                           (unsigned long long)a);
     }
     uint64_t keep = shared ? 0x00ffffffu : 0xffffffff00ffffffu;
     op_set(warp, &inst->ops[0], (int)lane, (a & keep) | rank << SHARED_RANK_SHIFT);
@@ -145,7 +155,8 @@ static ExecResult exec_mapa(Machine *machine, Warp *warp, const Inst *inst, uint
 static ExecResult exec_getctarank(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   (void)machine;
   FOR_LANES(lane, lanes) {
-    op_set(warp, &inst->ops[0], (int)lane, (uint32_t)op_get(warp, &inst->ops[1], (int)lane) >> SHARED_RANK_SHIFT);
+    op_set(warp, &inst->ops[0], (int)lane,
+           (uint32_t)op_get(warp, &inst->ops[1], (int)lane) >> SHARED_RANK_SHIFT);
   }
   return EXEC_NEXT;
 }
@@ -153,14 +164,20 @@ static ExecResult exec_getctarank(Machine *machine, Warp *warp, const Inst *inst
 static bool in_space(const Warp *warp, Space space, uint64_t a) {
   bool window = space_is_shared(a) || a >> 32 == LOCAL_WINDOW >> 32 || a >> 32 == PARAM_WINDOW >> 32;
   switch (space) {
-  case SPACE_SHARED: return space_is_shared(a) && (uint32_t)a >> SHARED_RANK_SHIFT == warp->cta->rank;
-  case SPACE_SHARED_CLUSTER: return space_is_shared(a);
-  case SPACE_LOCAL: return a >> 32 == LOCAL_WINDOW >> 32;
-  case SPACE_PARAM: return a >> 32 == PARAM_WINDOW >> 32;
-  case SPACE_GLOBAL: return !window;
+  case SPACE_SHARED:
+    return space_is_shared(a) && (uint32_t)a >> SHARED_RANK_SHIFT == warp->cta->rank;
+  case SPACE_SHARED_CLUSTER:
+    return space_is_shared(a);
+  case SPACE_LOCAL:
+    return a >> 32 == LOCAL_WINDOW >> 32;
+  case SPACE_PARAM:
+    return a >> 32 == PARAM_WINDOW >> 32;
+  case SPACE_GLOBAL:
+    return !window;
   case SPACE_GENERIC:
   case SPACE_CONST:
-  case SPACE_TMEM: break;
+  case SPACE_TMEM:
+    break;
   }
   return false;
 }
@@ -178,16 +195,23 @@ static ExecResult exec_isspacep(Machine *machine, Warp *warp, const Inst *inst, 
 Space inst_space(const Inst *inst, int index) {
   if (index >= inst->nspaces) return SPACE_GENERIC;
   switch ((Mod)inst->spaces[index]) {
-  case MOD_global: return SPACE_GLOBAL;
+  case MOD_global:
+    return SPACE_GLOBAL;
   case MOD_shared:
-  case MOD_shared_cta: return SPACE_SHARED;
-  case MOD_shared_cluster: return SPACE_SHARED_CLUSTER;
-  case MOD_local: return SPACE_LOCAL;
+  case MOD_shared_cta:
+    return SPACE_SHARED;
+  case MOD_shared_cluster:
+    return SPACE_SHARED_CLUSTER;
+  case MOD_local:
+    return SPACE_LOCAL;
   case MOD_param:
   case MOD_param_entry:
-  case MOD_param_func: return SPACE_PARAM;
-  case MOD_const: return SPACE_CONST;
-  default: return SPACE_GENERIC;
+  case MOD_param_func:
+    return SPACE_PARAM;
+  case MOD_const:
+    return SPACE_CONST;
+  default:
+    return SPACE_GENERIC;
   }
 }
 

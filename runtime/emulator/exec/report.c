@@ -1,4 +1,5 @@
-// Faults and findings in words: PTX line and statement, thread, source line. Findings are deduplicated by check and instruction.
+// Faults and findings in words: PTX line and statement, thread, source line. Findings are deduplicated by
+// check and instruction.
 #include "exec/report.h"
 
 #include <stdio.h>
@@ -7,11 +8,14 @@
 #include "exec/exec.h"
 
 static const char *const check_names[CHECK_COUNT] = {
-    [CHECK_UNINIT] = "uninit",   [CHECK_RACE] = "race", [CHECK_PROXY] = "proxy", [CHECK_TCGEN05] = "tcgen05",
-    [CHECK_MBARRIER] = "mbarrier", [CHECK_TMEM] = "tmem", [CHECK_EXIT] = "exit",   [CHECK_BOUNDS] = "bounds",
+    [CHECK_UNINIT] = "uninit",   [CHECK_RACE] = "race",         [CHECK_PROXY] = "proxy",
+    [CHECK_TCGEN05] = "tcgen05", [CHECK_MBARRIER] = "mbarrier", [CHECK_TMEM] = "tmem",
+    [CHECK_EXIT] = "exit",       [CHECK_BOUNDS] = "bounds",
 };
 
-const char *check_name(Check check) { return check_names[check]; }
+const char *check_name(Check check) {
+  return check_names[check];
+}
 
 // ---- places
 
@@ -26,7 +30,8 @@ static void add_statement(TextBuf *out, const Module *module, const Inst *inst) 
     if (blank && (n == 0 || line[n - 1] == ' ')) continue;
     line[n++] = blank ? ' ' : c;
   }
-  textbuf_printf(out, "  %s:%d: %.*s%s\n", module->name, inst->line, n, line, inst->text_length > length ? "..." : "");
+  textbuf_printf(out, "  %s:%d: %.*s%s\n", module->name, inst->line, n, line,
+                 inst->text_length > length ? "..." : "");
 }
 
 static const char *file_name(const Module *module, int number) {
@@ -47,11 +52,13 @@ static void add_source(TextBuf *out, const Module *module, const Inst *inst) {
 void report_thread(TextBuf *out, const Machine *machine, const Cta *cta, int warp, int lane) {
   const uint32_t *id = cta->id, *block = machine->launch->block;
   textbuf_printf(out, "CTA (%u,%u,%u)", id[0], id[1], id[2]);
-  if (cta->cluster->nctas > 1) textbuf_printf(out, " of rank %u in cluster %u", cta->rank, cta->cluster->linear);
+  if (cta->cluster->nctas > 1)
+    textbuf_printf(out, " of rank %u in cluster %u", cta->rank, cta->cluster->linear);
   textbuf_printf(out, ", warp %d", warp);
   if (lane < 0) return;
   uint32_t t = (uint32_t)(warp * WARP_LANES + lane);
-  textbuf_printf(out, ", lane %d (thread %u,%u,%u)", lane, t % block[0], t / block[0] % block[1], t / block[0] / block[1]);
+  textbuf_printf(out, ", lane %d (thread %u,%u,%u)", lane, t % block[0], t / block[0] % block[1],
+                 t / block[0] / block[1]);
 }
 
 void report_place(TextBuf *out, const Machine *machine, const Origin *origin) {
@@ -112,13 +119,15 @@ void machine_finding(Machine *machine, Check check, const Origin *origin, const 
   const char *text = text_vprintf(machine->arena, format, args);
   va_end(args);
   int line = origin->inst != NULL ? origin->inst->line : 0;
-  textbuf_printf(&findings->text, "%s:%d: finding[%s]: %s\n", machine->module->name, line, check_names[check], text);
+  textbuf_printf(&findings->text, "%s:%d: finding[%s]: %s\n", machine->module->name, line, check_names[check],
+                 text);
   report_place(&findings->text, machine, origin);
 }
 
 // ---- names of addresses
 
-static const Variable *nearest(const Module *module, const Function *entry, VariableSpace space, uint64_t address) {
+static const Variable *nearest(const Module *module, const Function *entry, VariableSpace space,
+                               uint64_t address) {
   const Variable *best = NULL;
   for (int i = 0; i < module->nvariables; i++) {
     const Variable *v = module->variables[i];
@@ -133,7 +142,8 @@ const char *machine_symbolize(Machine *machine, const Cta *cta, Space space, uin
   const Launch *launch = machine->launch;
   if (space == SPACE_GLOBAL || space == SPACE_CONST) {
     const GmemBlock *block = gmem_block(machine->gmem, address, 1);
-    if (block == NULL || block->name == NULL) return text_printf(machine->arena, "0x%llx", (unsigned long long)address);
+    if (block == NULL || block->name == NULL)
+      return text_printf(machine->arena, "0x%llx", (unsigned long long)address);
     return text_printf(machine->arena, "%s+%llu", block->name, (unsigned long long)(address - block->base));
   }
   uint32_t offset = (uint32_t)address & ((1u << SHARED_RANK_SHIFT) - 1);

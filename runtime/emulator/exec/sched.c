@@ -1,6 +1,7 @@
-// Which cluster and warp runs when. Clusters run one after another, or up to --sms CTAs side by side; within a cluster warps take
-// turns in slices. When every warp waits, engines are asked to finish something; when there is nothing to finish, another cluster is
-// admitted (it may be the one that a flag in global memory is waited for), and when there is none, that is a deadlock.
+// Which cluster and warp runs when. Clusters run one after another, or up to --sms CTAs side by side; within
+// a cluster warps take turns in slices. When every warp waits, engines are asked to finish something; when
+// there is nothing to finish, another cluster is admitted (it may be the one that a flag in global memory is
+// waited for), and when there is none, that is a deadlock.
 #include "exec/exec.h"
 
 #include <stdlib.h>
@@ -9,9 +10,9 @@
 #include "async/engine.h"
 
 enum {
-  SLICE = 512,          // instructions of a warp before the next has its turn
-  PATIENCE = 4,         // quiet rounds before an engine is pushed on
-  LIVELOCK = 4000,      // quiet rounds before it is a hang
+  SLICE = 512,      // instructions of a warp before the next has its turn
+  PATIENCE = 4,     // quiet rounds before an engine is pushed on
+  LIVELOCK = 4000,  // quiet rounds before it is a hang
 };
 #define NO_PROGRESS_STEPS 1000000000u  // instructions without any store, barrier or completed operation
 
@@ -53,7 +54,8 @@ static bool cta_begin(Machine *machine, Cluster *cluster, Cta *cta, uint32_t ran
   cta->linear = cta->id[0] + launch->grid[0] * (cta->id[1] + launch->grid[1] * cta->id[2]);
   cta->smem_bytes = shared_bytes(launch);
   cta->smem = calloc(1, cta->smem_bytes);
-  cta->local_bytes = launch->entry->local_bytes + (launch->entry->calls ? launch->module->func_local_bytes : 0);
+  cta->local_bytes =
+      launch->entry->local_bytes + (launch->entry->calls ? launch->module->func_local_bytes : 0);
   uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
   cta->nwarps = cta->live_warps = (int)((threads + WARP_LANES - 1) / WARP_LANES);
   cta->warps = calloc((size_t)cta->nwarps, sizeof *cta->warps);
@@ -185,7 +187,8 @@ static bool over_limit(Machine *machine) {
   }
   uint64_t limit = machine->launch->max_steps;
   if (limit > 0 && machine->steps > limit) {
-    machine_fault(machine, NULL, -1, "the step limit of %llu instructions is reached", (unsigned long long)limit);
+    machine_fault(machine, NULL, -1, "the step limit of %llu instructions is reached",
+                  (unsigned long long)limit);
     machine->fault.hang = true;
     return true;
   }
@@ -208,7 +211,8 @@ static bool run_clusters(Machine *machine, bool *alive) {
   for (int i = 0; i < machine->nclusters; i++) {
     Cluster *cluster = machine->clusters[i];
     switch (run_round(machine, cluster)) {
-    case ROUND_FAULT: return false;
+    case ROUND_FAULT:
+      return false;
     case ROUND_RAN:
       cluster->quiet_rounds = 0;
       *alive = true;
@@ -246,7 +250,8 @@ static bool any_quiet(const Machine *machine) {
 
 static bool has_room(const Machine *machine) {
   uint32_t size = machine->launch->cluster[0] * machine->launch->cluster[1] * machine->launch->cluster[2];
-  return machine->nclusters == 0 || ((uint32_t)machine->nclusters + 1) * size <= machine->launch->max_resident_ctas;
+  return machine->nclusters == 0 ||
+         ((uint32_t)machine->nclusters + 1) * size <= machine->launch->max_resident_ctas;
 }
 
 void launch_run(Machine *machine) {

@@ -1,5 +1,6 @@
-// Barriers of the CTA and of the cluster, warp barriers, fences. Named barriers count warps: the lanes of a warp that have not exited
-// meet first and then count as 32 threads (ptx-coverage 5.1). Fences order nothing here, since memory is always up to date.
+// Barriers of the CTA and of the cluster, warp barriers, fences. Named barriers count warps: the lanes of a
+// warp that have not exited meet first and then count as 32 threads (ptx-coverage 5.1). Fences order nothing
+// here, since memory is always up to date.
 #include "exec/exec.h"
 
 #include "async/engine.h"
@@ -24,7 +25,8 @@ static bool barrier_ready(Machine *machine, Warp *warp, const Wait *wait) {
   return warp->cta->barriers[wait->number].generation != wait->count;
 }
 
-// One warp arrives with `threads` expected in all (0: every live warp of the CTA). Returns false when the counts disagree.
+// One warp arrives with `threads` expected in all (0: every live warp of the CTA). Returns false when the
+// counts disagree.
 static bool arrive(Cta *cta, uint32_t id, uint32_t threads) {
   NamedBarrier *barrier = &cta->barriers[id];
   if (barrier->arrived == 0) {
@@ -55,8 +57,8 @@ typedef struct {
   uint32_t id, threads;
 } BarrierArgs;
 
-static bool barrier_args(Machine *machine, Warp *warp, const Inst *inst, int id_at, int count_at, uint32_t lanes,
-                         BarrierArgs *args) {
+static bool barrier_args(Machine *machine, Warp *warp, const Inst *inst, int id_at, int count_at,
+                         uint32_t lanes, BarrierArgs *args) {
   int lane = first_lane(lanes);
   args->id = inst->nops > id_at ? (uint32_t)op_get(warp, &inst->ops[id_at], lane) : 0;
   args->threads = inst->nops > count_at ? (uint32_t)op_get(warp, &inst->ops[count_at], lane) : 0;
@@ -65,8 +67,8 @@ static bool barrier_args(Machine *machine, Warp *warp, const Inst *inst, int id_
     return false;
   }
   if (args->threads % WARP_LANES != 0) {
-    machine_fault(machine, warp, lane, "barrier %u for %u threads: the count must be a multiple of 32", args->id,
-                  args->threads);
+    machine_fault(machine, warp, lane, "barrier %u for %u threads: the count must be a multiple of 32",
+                  args->id, args->threads);
     return false;
   }
   return true;
@@ -74,13 +76,17 @@ static bool barrier_args(Machine *machine, Warp *warp, const Inst *inst, int id_
 
 static ExecResult mismatch(Machine *machine, Warp *warp, const BarrierArgs *args) {
   const NamedBarrier *barrier = &warp->cta->barriers[args->id];
-  return machine_fault(machine, warp, -1, "barrier %u is used with %u threads while others wait there with %u (0: all)",
+  return machine_fault(machine, warp, -1,
+                       "barrier %u is used with %u threads while others wait there with %u (0: all)",
                        args->id, args->threads, barrier->expected);
 }
 
-static bool is_resumed(const Warp *warp) { return warp->groups[warp->current].resumed; }
+static bool is_resumed(const Warp *warp) {
+  return warp->groups[warp->current].resumed;
+}
 
-static ExecResult wait_barrier(Machine *machine, Warp *warp, uint32_t lanes, uint32_t id, uint32_t generation) {
+static ExecResult wait_barrier(Machine *machine, Warp *warp, uint32_t lanes, uint32_t id,
+                               uint32_t generation) {
   Wait wait = {.kind = WAIT_BARRIER, .ready = barrier_ready, .what = "bar.sync", .cta = warp->cta};
   wait.number = id;
   wait.count = generation;
@@ -140,12 +146,14 @@ static ExecResult exec_bar_red(Machine *machine, Warp *warp, const Inst *inst, u
 
 static ExecResult exec_bar_warp(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   uint32_t members = (uint32_t)op_get(warp, &inst->ops[0], first_lane(lanes));
-  // Lanes may name different masks; each group of equal masks meets on its own. Arrival at any bar.warp.sync counts.
+  // Lanes may name different masks; each group of equal masks meets on its own. Arrival at any bar.warp.sync
+  // counts.
   if ((members & warp->live & ~lanes) == 0) return EXEC_NEXT;
   uint32_t waiting = lanes;
   for (int i = 0; i < warp->ngroups; i++) {
     const LaneGroup *g = &warp->groups[i];
-    if (g->wait.kind == WAIT_LANES && machine->module->insts[g->pc].exec == exec_bar_warp) waiting |= g->lanes;
+    if (g->wait.kind == WAIT_LANES && machine->module->insts[g->pc].exec == exec_bar_warp)
+      waiting |= g->lanes;
   }
   if ((members & warp->live & ~waiting) != 0) {
     warp_meet(machine, warp, lanes, members);
@@ -200,7 +208,8 @@ static ExecResult exec_cluster_wait(Machine *machine, Warp *warp, const Inst *in
   if (warp->cluster_phase != cluster->barrier_generation) return EXEC_NEXT;
   uint32_t waiting = lanes & warp->cluster_arrived;
   if (waiting == 0) return EXEC_NEXT;
-  Wait wait = {.kind = WAIT_CLUSTER, .ready = cluster_ready, .what = "barrier.cluster.wait", .cta = warp->cta};
+  Wait wait = {
+      .kind = WAIT_CLUSTER, .ready = cluster_ready, .what = "barrier.cluster.wait", .cta = warp->cta};
   wait.count = cluster->barrier_generation;
   return warp_block(machine, warp, waiting, 0, &wait);
 }
@@ -237,45 +246,95 @@ static ExecResult exec_nothing(Machine *machine, Warp *warp, const Inst *inst, u
 static ExecResult exec_setmaxnreg(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   uint64_t count = op_get(warp, &inst->ops[0], first_lane(lanes));
   if (count < 24 || count > 256 || count % 8 != 0) {
-    return machine_fault(machine, warp, -1, "setmaxnreg %llu: multiples of 8 from 24 to 256", (unsigned long long)count);
+    return machine_fault(machine, warp, -1, "setmaxnreg %llu: multiples of 8 from 24 to 256",
+                         (unsigned long long)count);
   }
   return EXEC_NEXT;
 }
 
-static bool is_red(const Inst *inst) { return inst_has(inst, MOD_red); }
-static bool is_arrive(const Inst *inst) { return inst_has(inst, MOD_arrive); }
-static bool is_warp(const Inst *inst) { return inst_has(inst, MOD_warp); }
+static bool is_red(const Inst *inst) {
+  return inst_has(inst, MOD_red);
+}
+static bool is_arrive(const Inst *inst) {
+  return inst_has(inst, MOD_arrive);
+}
+static bool is_warp(const Inst *inst) {
+  return inst_has(inst, MOD_warp);
+}
 
 #define FENCE_CLASSES (MC(ORDER) | MC(SCOPE) | MC(PROXY) | MC(SPACE) | MC(ALIGNED))
 
 const InstDef sync_insts[] = {
-    {.name = "bar", .classes = MC(ALIGNED) | MC(BARRIER), .operands = "i", .exec = exec_bar_warp, .accepts = is_warp},
-    {.name = "bar", .classes = MC(ALIGNED) | MC(BARRIER) | MC(OPERATION), .operands = "xi?jp", .exec = exec_bar_red,
+    {.name = "bar",
+     .classes = MC(ALIGNED) | MC(BARRIER),
+     .operands = "i",
+     .exec = exec_bar_warp,
+     .accepts = is_warp},
+    {.name = "bar",
+     .classes = MC(ALIGNED) | MC(BARRIER) | MC(OPERATION),
+     .operands = "xi?jp",
+     .exec = exec_bar_red,
      .accepts = is_red},
-    {.name = "bar", .classes = MC(ALIGNED) | MC(BARRIER), .operands = "ii", .exec = exec_bar_arrive, .accepts = is_arrive},
+    {.name = "bar",
+     .classes = MC(ALIGNED) | MC(BARRIER),
+     .operands = "ii",
+     .exec = exec_bar_arrive,
+     .accepts = is_arrive},
     {.name = "bar", .classes = MC(ALIGNED) | MC(BARRIER), .operands = "i?i", .exec = exec_bar_sync},
-    {.name = "bar.cta", .classes = MC(ALIGNED) | MC(BARRIER) | MC(OPERATION), .operands = "xi?jp", .exec = exec_bar_red,
+    {.name = "bar.cta",
+     .classes = MC(ALIGNED) | MC(BARRIER) | MC(OPERATION),
+     .operands = "xi?jp",
+     .exec = exec_bar_red,
      .accepts = is_red},
-    {.name = "bar.cta", .classes = MC(ALIGNED) | MC(BARRIER), .operands = "ii", .exec = exec_bar_arrive,
+    {.name = "bar.cta",
+     .classes = MC(ALIGNED) | MC(BARRIER),
+     .operands = "ii",
+     .exec = exec_bar_arrive,
      .accepts = is_arrive},
     {.name = "bar.cta", .classes = MC(ALIGNED) | MC(BARRIER), .operands = "i?i", .exec = exec_bar_sync},
-    {.name = "barrier", .classes = MC(ALIGNED) | MC(BARRIER) | MC(OPERATION), .operands = "xi?jp", .exec = exec_bar_red,
+    {.name = "barrier",
+     .classes = MC(ALIGNED) | MC(BARRIER) | MC(OPERATION),
+     .operands = "xi?jp",
+     .exec = exec_bar_red,
      .accepts = is_red},
-    {.name = "barrier", .classes = MC(ALIGNED) | MC(BARRIER), .operands = "ii", .exec = exec_bar_arrive,
+    {.name = "barrier",
+     .classes = MC(ALIGNED) | MC(BARRIER),
+     .operands = "ii",
+     .exec = exec_bar_arrive,
      .accepts = is_arrive},
     {.name = "barrier", .classes = MC(ALIGNED) | MC(BARRIER), .operands = "i?i", .exec = exec_bar_sync},
-    {.name = "barrier.cta", .classes = MC(ALIGNED) | MC(BARRIER) | MC(OPERATION), .operands = "xi?jp",
-     .exec = exec_bar_red, .accepts = is_red},
-    {.name = "barrier.cta", .classes = MC(ALIGNED) | MC(BARRIER), .operands = "ii", .exec = exec_bar_arrive,
+    {.name = "barrier.cta",
+     .classes = MC(ALIGNED) | MC(BARRIER) | MC(OPERATION),
+     .operands = "xi?jp",
+     .exec = exec_bar_red,
+     .accepts = is_red},
+    {.name = "barrier.cta",
+     .classes = MC(ALIGNED) | MC(BARRIER),
+     .operands = "ii",
+     .exec = exec_bar_arrive,
      .accepts = is_arrive},
     {.name = "barrier.cta", .classes = MC(ALIGNED) | MC(BARRIER), .operands = "i?i", .exec = exec_bar_sync},
-    {.name = "barrier.cluster.arrive", .classes = MC(ALIGNED) | MC(ORDER), .operands = "", .min_sm = 90,
+    {.name = "barrier.cluster.arrive",
+     .classes = MC(ALIGNED) | MC(ORDER),
+     .operands = "",
+     .min_sm = 90,
      .exec = exec_cluster_arrive},
-    {.name = "barrier.cluster.wait", .classes = MC(ALIGNED) | MC(ORDER), .operands = "", .min_sm = 90,
+    {.name = "barrier.cluster.wait",
+     .classes = MC(ALIGNED) | MC(ORDER),
+     .operands = "",
+     .min_sm = 90,
      .exec = exec_cluster_wait},
     {.name = "fence", .classes = FENCE_CLASSES, .operands = "?mi", .exec = exec_fence},
     {.name = "membar", .classes = FENCE_CLASSES, .operands = "", .exec = exec_fence},
-    {.name = "griddepcontrol", .classes = MC(BARRIER) | MC(GRIDDEP), .operands = "", .min_sm = 90, .exec = exec_nothing},
-    {.name = "setmaxnreg", .classes = MC(ALIGNED) | MC(OPERATION), .operands = "i", .min_sm = 90, .exec = exec_setmaxnreg},
+    {.name = "griddepcontrol",
+     .classes = MC(BARRIER) | MC(GRIDDEP),
+     .operands = "",
+     .min_sm = 90,
+     .exec = exec_nothing},
+    {.name = "setmaxnreg",
+     .classes = MC(ALIGNED) | MC(OPERATION),
+     .operands = "i",
+     .min_sm = 90,
+     .exec = exec_setmaxnreg},
     {.name = NULL},
 };

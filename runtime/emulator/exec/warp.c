@@ -1,6 +1,6 @@
-// A warp: its register file, its groups of lanes, and the fetch loop. The group with the lowest program counter runs, so that lanes
-// which parted meet again where their paths join; a group that uses up its slice gives way to the one that waited longest, so that a
-// spinning lane can't starve its siblings.
+// A warp: its register file, its groups of lanes, and the fetch loop. The group with the lowest program
+// counter runs, so that lanes which parted meet again where their paths join; a group that uses up its slice
+// gives way to the one that waited longest, so that a spinning lane can't starve its siblings.
 #include "exec/exec.h"
 
 #include <stdlib.h>
@@ -10,11 +10,15 @@
 
 uint64_t op_get(const Warp *warp, const Operand *op, int lane) {
   switch ((RowKind)op->row) {
-  case ROW_PRED: return row_pred(warp, op) >> lane & 1;
-  case ROW_32: return row32(warp, op)[lane];
+  case ROW_PRED:
+    return row_pred(warp, op) >> lane & 1;
+  case ROW_32:
+    return row32(warp, op)[lane];
   case ROW_64:
-  case ROW_128: return row64(warp, op)[lane];
-  case ROW_NONE: break;
+  case ROW_128:
+    return row64(warp, op)[lane];
+  case ROW_NONE:
+    break;
   }
   return 0;
 }
@@ -32,15 +36,21 @@ void op_set_pred(Warp *warp, const Operand *op, uint32_t lanes, uint32_t mask) {
 void op_set(Warp *warp, const Operand *op, int lane, uint64_t value) {
   if (op->kind != OPERAND_REG) return;
   switch ((RowKind)op->row) {
-  case ROW_PRED: op_set_pred(warp, op, 1u << lane, (uint32_t)(value & 1) << lane); break;
+  case ROW_PRED:
+    op_set_pred(warp, op, 1u << lane, (uint32_t)(value & 1) << lane);
+    break;
   case ROW_32: {
     int bits = ptx_type_bits((PtxType)op->type);
     row32(warp, op)[lane] = bits == 16 ? (uint16_t)value : bits == 8 ? (uint8_t)value : (uint32_t)value;
     break;
   }
-  case ROW_128: row64(warp, op)[WARP_LANES + lane] = 0;  // fallthrough
-  case ROW_64: row64(warp, op)[lane] = value; break;
-  case ROW_NONE: break;
+  case ROW_128:
+    row64(warp, op)[WARP_LANES + lane] = 0;  // fallthrough
+  case ROW_64:
+    row64(warp, op)[lane] = value;
+    break;
+  case ROW_NONE:
+    break;
   }
 }
 
@@ -51,11 +61,14 @@ void op_set128(Warp *warp, const Operand *op, int lane, uint64_t low, uint64_t h
 
 uint64_t op_address(const Warp *warp, const Operand *op, int lane) {
   switch ((RowKind)op->row) {
-  case ROW_32: return (uint32_t)(row32(warp, op)[lane] + (uint32_t)op->value);
-  case ROW_64: return row64(warp, op)[lane] + (uint64_t)op->value;
+  case ROW_32:
+    return (uint32_t)(row32(warp, op)[lane] + (uint32_t)op->value);
+  case ROW_64:
+    return row64(warp, op)[lane] + (uint64_t)op->value;
   case ROW_PRED:
   case ROW_128:
-  case ROW_NONE: break;
+  case ROW_NONE:
+    break;
   }
   return (uint64_t)op->value;
 }
@@ -70,31 +83,55 @@ static uint32_t special_value(const Machine *machine, const Warp *warp, int sreg
   uint32_t tid[3] = {thread % nx, thread / nx % ny, thread / nx / ny};
   int axis = sreg < SREG_CLUSTER_CTARANK ? sreg % 3 : 0;
   switch ((SpecialRegister)(sreg < SREG_CLUSTER_CTARANK ? sreg - axis : sreg)) {
-  case SREG_TID_X: return tid[axis];
-  case SREG_NTID_X: return launch->block[axis];
-  case SREG_CTAID_X: return cta->id[axis];
-  case SREG_NCTAID_X: return launch->grid[axis];
-  case SREG_CLUSTERID_X: return cluster->id[axis];
-  case SREG_NCLUSTERID_X: return launch->grid[axis] / launch->cluster[axis];
-  case SREG_CLUSTER_CTAID_X: return cta->id[axis] % launch->cluster[axis];
-  case SREG_CLUSTER_NCTAID_X: return launch->cluster[axis];
-  case SREG_CLUSTER_CTARANK: return cta->rank;
-  case SREG_CLUSTER_NCTARANK: return (uint32_t)cluster->nctas;
-  case SREG_LANEID: return (uint32_t)lane;
-  case SREG_WARPID: return (uint32_t)warp->index;
-  case SREG_NWARPID: return (uint32_t)cta->nwarps;
-  case SREG_SMID: return cta->linear % 132;
-  case SREG_NSMID: return 132;
-  case SREG_LANEMASK_EQ: return 1u << lane;
-  case SREG_LANEMASK_LE: return 0xffffffffu >> (31 - lane);
-  case SREG_LANEMASK_LT: return (1u << lane) - 1;
-  case SREG_LANEMASK_GE: return 0xffffffffu << lane;
-  case SREG_LANEMASK_GT: return 0xfffffffeu << lane;
+  case SREG_TID_X:
+    return tid[axis];
+  case SREG_NTID_X:
+    return launch->block[axis];
+  case SREG_CTAID_X:
+    return cta->id[axis];
+  case SREG_NCTAID_X:
+    return launch->grid[axis];
+  case SREG_CLUSTERID_X:
+    return cluster->id[axis];
+  case SREG_NCLUSTERID_X:
+    return launch->grid[axis] / launch->cluster[axis];
+  case SREG_CLUSTER_CTAID_X:
+    return cta->id[axis] % launch->cluster[axis];
+  case SREG_CLUSTER_NCTAID_X:
+    return launch->cluster[axis];
+  case SREG_CLUSTER_CTARANK:
+    return cta->rank;
+  case SREG_CLUSTER_NCTARANK:
+    return (uint32_t)cluster->nctas;
+  case SREG_LANEID:
+    return (uint32_t)lane;
+  case SREG_WARPID:
+    return (uint32_t)warp->index;
+  case SREG_NWARPID:
+    return (uint32_t)cta->nwarps;
+  case SREG_SMID:
+    return cta->linear % 132;
+  case SREG_NSMID:
+    return 132;
+  case SREG_LANEMASK_EQ:
+    return 1u << lane;
+  case SREG_LANEMASK_LE:
+    return 0xffffffffu >> (31 - lane);
+  case SREG_LANEMASK_LT:
+    return (1u << lane) - 1;
+  case SREG_LANEMASK_GE:
+    return 0xffffffffu << lane;
+  case SREG_LANEMASK_GT:
+    return 0xfffffffeu << lane;
   case SREG_TOTAL_SMEM:
-  case SREG_AGGR_SMEM: return cta->smem_bytes - SHARED_FIRST;
-  case SREG_DYNAMIC_SMEM: return launch->dynamic_shared;
-  case SREG_EXPLICIT_CLUSTER: return cluster->nctas > 1;
-  default: return 0;
+  case SREG_AGGR_SMEM:
+    return cta->smem_bytes - SHARED_FIRST;
+  case SREG_DYNAMIC_SMEM:
+    return launch->dynamic_shared;
+  case SREG_EXPLICIT_CLUSTER:
+    return cluster->nctas > 1;
+  default:
+    return 0;
   }
 }
 
@@ -142,7 +179,8 @@ bool warp_begin(Machine *machine, Cta *cta, Warp *warp, int index) {
   memset(warp, 0, sizeof *warp);
   warp->cta = cta;
   warp->index = index;
-  uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2], first = (uint32_t)index * WARP_LANES;
+  uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2],
+           first = (uint32_t)index * WARP_LANES;
   warp->all = threads - first >= WARP_LANES ? 0xffffffffu : (1u << (threads - first)) - 1;
   warp->live = warp->all;
   if (!allocate_banks(machine, warp)) return false;
@@ -168,7 +206,9 @@ void warp_end(Warp *warp) {
 
 // ---- groups
 
-static LaneGroup *current(Warp *warp) { return &warp->groups[warp->current]; }
+static LaneGroup *current(Warp *warp) {
+  return &warp->groups[warp->current];
+}
 
 static void remove_group(Warp *warp, int index) {
   warp->ngroups--;
@@ -247,7 +287,8 @@ static bool lanes_ready(Machine *machine, Warp *warp, const Wait *wait) {
 
 bool warp_meet(Machine *machine, Warp *warp, uint32_t lanes, uint32_t members) {
   if ((members & warp->live & ~lanes) == 0) return true;
-  Wait wait = {.kind = WAIT_LANES, .ready = lanes_ready, .what = "the other lanes of the warp", .cta = warp->cta};
+  Wait wait = {
+      .kind = WAIT_LANES, .ready = lanes_ready, .what = "the other lanes of the warp", .cta = warp->cta};
   wait.lanes = members;
   wait.address = current(warp)->pc;
   warp_block(machine, warp, lanes, 0, &wait);
@@ -327,7 +368,8 @@ static ExecResult execute(Machine *machine, Warp *warp, LaneGroup *group) {
   machine->lane_steps += (uint32_t)__builtin_popcount(lanes);
   if (inst->guarded) lanes &= row_pred(warp, &inst->guard);
   if (lanes == 0) return EXEC_NEXT;
-  if (inst->error != NULL) return machine_fault(machine, warp, first_lane(lanes), "cannot execute: %s", inst->error);
+  if (inst->error != NULL)
+    return machine_fault(machine, warp, first_lane(lanes), "cannot execute: %s", inst->error);
   return inst->exec(machine, warp, inst, lanes);
 }
 
@@ -350,8 +392,10 @@ static bool run_group(Machine *machine, Warp *warp) {
     case EXEC_MOVED:
       if (warp->ngroups != 1) return true;
       break;
-    case EXEC_BLOCK: return true;
-    case EXEC_FAULT: return false;
+    case EXEC_BLOCK:
+      return true;
+    case EXEC_FAULT:
+      return false;
     }
   }
   warp->rotate = warp->ngroups > 1;

@@ -1,5 +1,5 @@
-// Instructions in which lanes of a warp look at each other: shfl, vote, match, redux, elect, activemask. Lanes named by the member
-// mask meet first.
+// Instructions in which lanes of a warp look at each other: shfl, vote, match, redux, elect, activemask.
+// Lanes named by the member mask meet first.
 #include "exec/exec.h"
 
 #include <math.h>
@@ -48,9 +48,11 @@ static ExecResult exec_shfl(Machine *machine, Warp *warp, const Inst *inst, uint
   bool sync = inst_has(inst, MOD_sync);
   if (sync && meet(machine, warp, &inst->ops[4], lanes) == 0) return EXEC_BLOCK;
   Mod mode = (Mod)inst->aux;
-  const Operand *pair = inst->ops[0].kind == OPERAND_PAIR ? &inst->ops[0] : NULL, *d = pair ? &pair->elems[0] : &inst->ops[0];
+  const Operand *pair = inst->ops[0].kind == OPERAND_PAIR ? &inst->ops[0] : NULL,
+                *d = pair ? &pair->elems[0] : &inst->ops[0];
   uint32_t values[WARP_LANES], inside = 0;
-  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]), *c = row32(warp, &inst->ops[3]);
+  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]),
+                 *c = row32(warp, &inst->ops[3]);
   FOR_LANES(lane, lanes) {
     bool valid;
     values[lane] = a[source_lane(mode, (int)lane, b[lane], c[lane], &valid)];
@@ -115,17 +117,20 @@ static ExecResult exec_elect(Machine *machine, Warp *warp, const Inst *inst, uin
 static ExecResult exec_match(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   uint32_t members = meet(machine, warp, &inst->ops[2], lanes);
   if (members == 0) return EXEC_BLOCK;
-  const Operand *pair = inst->ops[0].kind == OPERAND_PAIR ? &inst->ops[0] : NULL, *d = pair ? &pair->elems[0] : &inst->ops[0];
+  const Operand *pair = inst->ops[0].kind == OPERAND_PAIR ? &inst->ops[0] : NULL,
+                *d = pair ? &pair->elems[0] : &inst->ops[0];
   uint32_t result[WARP_LANES];
   bool all = inst_has(inst, MOD_all);
   FOR_LANES(lane, lanes) {
     uint64_t value = op_get(warp, &inst->ops[1], (int)lane);
     result[lane] = 0;
-    FOR_LANES(other, members) result[lane] |= (uint32_t)(op_get(warp, &inst->ops[1], (int)other) == value) << other;
+    FOR_LANES(other, members)
+    result[lane] |= (uint32_t)(op_get(warp, &inst->ops[1], (int)other) == value) << other;
     if (all && result[lane] != members) result[lane] = 0;
   }
   FOR_LANES(lane, lanes) op_set(warp, d, (int)lane, result[lane]);
-  if (pair != NULL) op_set_pred(warp, &pair->elems[1], lanes, result[first_lane(lanes)] != 0 ? 0xffffffffu : 0);
+  if (pair != NULL)
+    op_set_pred(warp, &pair->elems[1], lanes, result[first_lane(lanes)] != 0 ? 0xffffffffu : 0);
   return EXEC_NEXT;
 }
 
@@ -145,12 +150,18 @@ static uint32_t reduce(const Inst *inst, uint32_t a, uint32_t b) {
   if (type0(inst) == PT_f32) return reduce_float(inst, a, b);
   bool is_signed = type0(inst) == PT_s32, less = is_signed ? (int32_t)a < (int32_t)b : a < b;
   switch ((Mod)inst->aux) {
-  case MOD_and: return a & b;
-  case MOD_or: return a | b;
-  case MOD_xor: return a ^ b;
-  case MOD_add: return a + b;
-  case MOD_min: return less ? a : b;
-  default: return less ? b : a;
+  case MOD_and:
+    return a & b;
+  case MOD_or:
+    return a | b;
+  case MOD_xor:
+    return a ^ b;
+  case MOD_add:
+    return a + b;
+  case MOD_min:
+    return less ? a : b;
+  default:
+    return less ? b : a;
   }
 }
 

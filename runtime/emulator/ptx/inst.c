@@ -1,4 +1,5 @@
-// The instruction table: families of isa.def in order, roots found by longest dotted prefix, modifiers by spelling or by pattern.
+// The instruction table: families of isa.def in order, roots found by longest dotted prefix, modifiers by
+// spelling or by pattern.
 #include "ptx/inst.h"
 
 #include <stdio.h>
@@ -30,37 +31,77 @@ static const struct {
   const char *name;
   uint8_t bits;
 } type_rows[PT_COUNT] = {
-    [PT_none] = {"", 0},          [PT_pred] = {"pred", 1},        [PT_b1] = {"b1", 1},
-    [PT_b4] = {"b4", 4},          [PT_b6] = {"b6", 6},            [PT_b8] = {"b8", 8},
-    [PT_b16] = {"b16", 16},       [PT_b32] = {"b32", 32},         [PT_b64] = {"b64", 64},
-    [PT_b128] = {"b128", 128},    [PT_u4] = {"u4", 4},            [PT_s4] = {"s4", 4},
-    [PT_u8] = {"u8", 8},          [PT_u16] = {"u16", 16},         [PT_u32] = {"u32", 32},
-    [PT_u64] = {"u64", 64},       [PT_s8] = {"s8", 8},            [PT_s16] = {"s16", 16},
-    [PT_s32] = {"s32", 32},       [PT_s64] = {"s64", 64},         [PT_u16x2] = {"u16x2", 32},
-    [PT_s16x2] = {"s16x2", 32},   [PT_f16] = {"f16", 16},         [PT_f16x2] = {"f16x2", 32},
-    [PT_bf16] = {"bf16", 16},     [PT_bf16x2] = {"bf16x2", 32},   [PT_tf32] = {"tf32", 32},
-    [PT_f32] = {"f32", 32},       [PT_f32x2] = {"f32x2", 64},     [PT_f64] = {"f64", 64},
-    [PT_e4m3] = {"e4m3", 8},      [PT_e5m2] = {"e5m2", 8},        [PT_e3m2] = {"e3m2", 6},
-    [PT_e2m3] = {"e2m3", 6},      [PT_e2m1] = {"e2m1", 4},        [PT_ue8m0] = {"ue8m0", 8},
-    [PT_ue4m3] = {"ue4m3", 8},    [PT_e4m3x2] = {"e4m3x2", 16},   [PT_e5m2x2] = {"e5m2x2", 16},
-    [PT_e3m2x2] = {"e3m2x2", 16}, [PT_e2m3x2] = {"e2m3x2", 16},   [PT_e2m1x2] = {"e2m1x2", 8},
-    [PT_ue8m0x2] = {"ue8m0x2", 16}, [PT_e4m3x4] = {"e4m3x4", 32}, [PT_e5m2x4] = {"e5m2x4", 32},
-    [PT_e3m2x4] = {"e3m2x4", 32}, [PT_e2m3x4] = {"e2m3x4", 32},   [PT_e2m1x4] = {"e2m1x4", 16},
+    [PT_none] = {"", 0},
+    [PT_pred] = {"pred", 1},
+    [PT_b1] = {"b1", 1},
+    [PT_b4] = {"b4", 4},
+    [PT_b6] = {"b6", 6},
+    [PT_b8] = {"b8", 8},
+    [PT_b16] = {"b16", 16},
+    [PT_b32] = {"b32", 32},
+    [PT_b64] = {"b64", 64},
+    [PT_b128] = {"b128", 128},
+    [PT_u4] = {"u4", 4},
+    [PT_s4] = {"s4", 4},
+    [PT_u8] = {"u8", 8},
+    [PT_u16] = {"u16", 16},
+    [PT_u32] = {"u32", 32},
+    [PT_u64] = {"u64", 64},
+    [PT_s8] = {"s8", 8},
+    [PT_s16] = {"s16", 16},
+    [PT_s32] = {"s32", 32},
+    [PT_s64] = {"s64", 64},
+    [PT_u16x2] = {"u16x2", 32},
+    [PT_s16x2] = {"s16x2", 32},
+    [PT_f16] = {"f16", 16},
+    [PT_f16x2] = {"f16x2", 32},
+    [PT_bf16] = {"bf16", 16},
+    [PT_bf16x2] = {"bf16x2", 32},
+    [PT_tf32] = {"tf32", 32},
+    [PT_f32] = {"f32", 32},
+    [PT_f32x2] = {"f32x2", 64},
+    [PT_f64] = {"f64", 64},
+    [PT_e4m3] = {"e4m3", 8},
+    [PT_e5m2] = {"e5m2", 8},
+    [PT_e3m2] = {"e3m2", 6},
+    [PT_e2m3] = {"e2m3", 6},
+    [PT_e2m1] = {"e2m1", 4},
+    [PT_ue8m0] = {"ue8m0", 8},
+    [PT_ue4m3] = {"ue4m3", 8},
+    [PT_e4m3x2] = {"e4m3x2", 16},
+    [PT_e5m2x2] = {"e5m2x2", 16},
+    [PT_e3m2x2] = {"e3m2x2", 16},
+    [PT_e2m3x2] = {"e2m3x2", 16},
+    [PT_e2m1x2] = {"e2m1x2", 8},
+    [PT_ue8m0x2] = {"ue8m0x2", 16},
+    [PT_e4m3x4] = {"e4m3x4", 32},
+    [PT_e5m2x4] = {"e5m2x4", 32},
+    [PT_e3m2x4] = {"e3m2x4", 32},
+    [PT_e2m3x4] = {"e2m3x4", 32},
+    [PT_e2m1x4] = {"e2m1x4", 16},
 };
 
-int ptx_type_bits(PtxType type) { return type_rows[type].bits; }
-const char *ptx_type_name(PtxType type) { return type_rows[type].name; }
-
-bool ptx_type_signed(PtxType type) {
-  return type == PT_s8 || type == PT_s16 || type == PT_s32 || type == PT_s64 || type == PT_s16x2 || type == PT_s4;
+int ptx_type_bits(PtxType type) {
+  return type_rows[type].bits;
+}
+const char *ptx_type_name(PtxType type) {
+  return type_rows[type].name;
 }
 
-bool ptx_type_float(PtxType type) { return type >= PT_f16; }
+bool ptx_type_signed(PtxType type) {
+  return type == PT_s8 || type == PT_s16 || type == PT_s32 || type == PT_s64 || type == PT_s16x2 ||
+         type == PT_s4;
+}
+
+bool ptx_type_float(PtxType type) {
+  return type >= PT_f16;
+}
 
 PtxType ptx_type_find(const char *word, int length) {
   for (int t = PT_none + 1; t < PT_COUNT; t++) {
     const char *name = type_rows[t].name;
-    if (name[0] == word[0] && strncmp(name, word, (size_t)length) == 0 && name[length] == '\0') return (PtxType)t;
+    if (name[0] == word[0] && strncmp(name, word, (size_t)length) == 0 && name[length] == '\0')
+      return (PtxType)t;
   }
   return PT_none;
 }
@@ -72,7 +113,9 @@ Mod inst_mod_in(const Inst *inst, ModClass mod_class) {
   return MOD_COUNT;
 }
 
-const char *mod_spelling(Mod mod) { return mod < MOD_COUNT ? mod_rows[mod].spelling : "?"; }
+const char *mod_spelling(Mod mod) {
+  return mod < MOD_COUNT ? mod_rows[mod].spelling : "?";
+}
 
 static bool all_digits(const char *text, int length, int *value) {
   *value = 0;
@@ -167,13 +210,13 @@ static void fail(InstError *error, const char *what, const char *word, int lengt
 static bool check_classes(const Inst *inst, InstError *error) {
   for (int m = 0; m < MOD_COUNT; m++) {
     if (!inst_has(inst, (Mod)m) || inst->def->classes >> mod_rows[m].mod_class & 1) continue;
-    snprintf(error->text, sizeof error->text, "modifier '.%s' is not supported for '%s'", mod_rows[m].spelling,
-             inst->def->name);
+    snprintf(error->text, sizeof error->text, "modifier '.%s' is not supported for '%s'",
+             mod_rows[m].spelling, inst->def->name);
     return false;
   }
-  const char *what = inst->vec > 1 && !(inst->def->classes & MC(VECTOR))    ? "vectors"
-                     : inst->dims > 0 && !(inst->def->classes & MC(DIM))    ? "dimensions"
-                     : inst->count > 0 && !(inst->def->classes & MC(COUNT)) ? "counts"
+  const char *what = inst->vec > 1 && !(inst->def->classes & MC(VECTOR))       ? "vectors"
+                     : inst->dims > 0 && !(inst->def->classes & MC(DIM))       ? "dimensions"
+                     : inst->count > 0 && !(inst->def->classes & MC(COUNT))    ? "counts"
                      : inst->shape[0] > 0 && !(inst->def->classes & MC(SHAPE)) ? "shapes"
                                                                                : NULL;
   if (what != NULL) snprintf(error->text, sizeof error->text, "'%s' takes no %s", inst->def->name, what);

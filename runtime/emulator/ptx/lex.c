@@ -1,13 +1,22 @@
-// One pass over the text, no copies: tokens point into it. A NUL counts as a line end, since that is how cubins store PTX text.
+// One pass over the text, no copies: tokens point into it. A NUL counts as a line end, since that is how
+// cubins store PTX text.
 #include "ptx/lex.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-static bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-static bool is_word_start(char c) { return is_alpha(c) || c == '_' || c == '$' || c == '%'; }
-static bool is_word(char c) { return is_alpha(c) || is_digit(c) || c == '_' || c == '$'; }
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+static bool is_alpha(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+static bool is_word_start(char c) {
+  return is_alpha(c) || c == '_' || c == '$' || c == '%';
+}
+static bool is_word(char c) {
+  return is_alpha(c) || is_digit(c) || c == '_' || c == '$';
+}
 
 static char peek(const Lexer *lexer, int ahead) {
   return lexer->end - lexer->at > ahead ? lexer->at[ahead] : ' ';

@@ -1,4 +1,5 @@
-// PTX tokens. There is no token per opcode or modifier: one dotted word ("cp.async.ca.shared::cta.global") is one token.
+// PTX tokens. There is no token per opcode or modifier: one dotted word ("cp.async.ca.shared::cta.global") is
+// one token.
 #ifndef PTXEMU_PTX_LEX_H
 #define PTXEMU_PTX_LEX_H
 

@@ -1,6 +1,7 @@
-// Names to rows. Each register gets its row of the register file when it is first used, each distinct constant a row of 32 equal
-// lanes in the module's constant bank, so that handlers read registers and immediates alike. Special registers and shared addresses
-// (which carry the CTA's rank) are rows that a warp fills when it starts.
+// Names to rows. Each register gets its row of the register file when it is first used, each distinct
+// constant a row of 32 equal lanes in the module's constant bank, so that handlers read registers and
+// immediates alike. Special registers and shared addresses (which carry the CTA's rank) are rows that a warp
+// fills when it starts.
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,7 +164,9 @@ static uint32_t *register_bytes(Parser *p) {
   return p->function->is_entry ? &p->function->register_bytes : &p->module->func_register_bytes;
 }
 
-uint8_t link_bank(const Parser *p) { return p->function->is_entry ? BANK_WARP : BANK_FUNC; }
+uint8_t link_bank(const Parser *p) {
+  return p->function->is_entry ? BANK_WARP : BANK_FUNC;
+}
 
 uint32_t link_new_row(Parser *p, RowKind row) {
   uint32_t *bytes = register_bytes(p);
@@ -213,7 +216,8 @@ void link_constant(Parser *p, RowKind row, uint64_t value, Operand *out) {
   *out = (Operand){.kind = OPERAND_REG, .row = (uint8_t)row, .bank = BANK_CONST, .value = (int64_t)value};
   if (p->constants.len * 2 >= (int)p->constant_cap) grow_slots(p);
   uint32_t mask = p->constant_cap - 1;
-  for (uint32_t at = hash_constant(value, row) & mask; p->constant_slots[at] != NO_ROW; at = (at + 1) & mask) {
+  for (uint32_t at = hash_constant(value, row) & mask; p->constant_slots[at] != NO_ROW;
+       at = (at + 1) & mask) {
     const Constant *constant = &p->constants.data[p->constant_slots[at]];
     if (constant->value == value && constant->row == row) {
       out->off = constant->off;
@@ -231,7 +235,8 @@ void link_constant(Parser *p, RowKind row, uint64_t value, Operand *out) {
 
 static int find_sreg(Token word) {
   for (int i = 0; i < SREG_COUNT; i++) {
-    if (strlen(sreg_names[i]) == (size_t)word.length && memcmp(sreg_names[i], word.text, (size_t)word.length) == 0) {
+    if (strlen(sreg_names[i]) == (size_t)word.length &&
+        memcmp(sreg_names[i], word.text, (size_t)word.length) == 0) {
       return i;
     }
   }
@@ -298,9 +303,12 @@ static void fill_constants(Parser *p) {
   p->module->constant_bytes = p->constant_bytes;
 }
 
-static uint64_t align_up(uint64_t value, uint64_t align) { return align > 1 ? (value + align - 1) / align * align : value; }
+static uint64_t align_up(uint64_t value, uint64_t align) {
+  return align > 1 ? (value + align - 1) / align * align : value;
+}
 
-// Statics of the module and of device functions come first, an entry's own after them: entries may overlap each other.
+// Statics of the module and of device functions come first, an entry's own after them: entries may overlap
+// each other.
 static void place_shared(Parser *p) {
   uint64_t common = SHARED_FIRST;
   for (int i = 0; i < p->variables.len; i++) {
@@ -309,14 +317,16 @@ static void place_shared(Parser *p) {
     v->address = align_up(common, v->align);
     common = v->address + v->bytes;
   }
-  if (common > 1u << SHARED_RANK_SHIFT) parser_fail(p, "shared variables take %llu bytes", (unsigned long long)common);
+  if (common > 1u << SHARED_RANK_SHIFT)
+    parser_fail(p, "shared variables take %llu bytes", (unsigned long long)common);
   p->module->shared_bytes = (uint32_t)common - SHARED_FIRST;
   for (int i = 0; i < p->variables.len; i++) {
     Variable *v = p->variables.data[i];
     if (v->space != VAR_SHARED || v->bytes == 0 || v->owner == NULL || !v->owner->is_entry) continue;
     v->address = align_up(common + v->owner->shared_bytes, v->align);
     uint64_t end = v->address + v->bytes - common;
-    if (end > 1u << SHARED_RANK_SHIFT) parser_fail(p, "shared variables of '%s' are too large", v->owner->name);
+    if (end > 1u << SHARED_RANK_SHIFT)
+      parser_fail(p, "shared variables of '%s' are too large", v->owner->name);
     v->owner->shared_bytes = (uint32_t)end;
   }
 }

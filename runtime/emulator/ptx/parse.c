@@ -1,5 +1,6 @@
-// The module level of PTX: directives, variables, functions and their parameters. Statements are parse_inst.c's.
-// Errors here (what is no PTX at all) end the parse; an unknown instruction is kept and reported when it is reached.
+// The module level of PTX: directives, variables, functions and their parameters. Statements are
+// parse_inst.c's. Errors here (what is no PTX at all) end the parse; an unknown instruction is kept and
+// reported when it is reached.
 #include <string.h>
 
 #include "mem/gmem.h"
@@ -7,9 +8,13 @@
 
 // ---- tokens
 
-void parser_next(Parser *p) { p->token = lex_next(&p->lexer); }
+void parser_next(Parser *p) {
+  p->token = lex_next(&p->lexer);
+}
 
-bool parser_is(const Parser *p, char punct) { return p->token.kind == TOKEN_PUNCT && p->token.text[0] == punct; }
+bool parser_is(const Parser *p, char punct) {
+  return p->token.kind == TOKEN_PUNCT && p->token.text[0] == punct;
+}
 
 bool parser_accept(Parser *p, char punct) {
   if (!parser_is(p, punct)) return false;
@@ -26,7 +31,9 @@ void parser_fail(Parser *p, const char *format, ...) {
   longjmp(*p->fail, 2);
 }
 
-static int shown(const Token *token) { return token->length > 60 ? 60 : token->length; }
+static int shown(const Token *token) {
+  return token->length > 60 ? 60 : token->length;
+}
 
 void parser_expect(Parser *p, char punct) {
   if (parser_accept(p, punct)) return;
@@ -46,7 +53,8 @@ static bool accept_word(Parser *p, const char *word) {
 }
 
 static Name name(Parser *p) {
-  if (p->token.kind != TOKEN_WORD) parser_fail(p, "expected a name, found '%.*s'", shown(&p->token), p->token.text);
+  if (p->token.kind != TOKEN_WORD)
+    parser_fail(p, "expected a name, found '%.*s'", shown(&p->token), p->token.text);
   Name result = intern_n(p->names, p->token.text, (size_t)p->token.length);
   parser_next(p);
   return result;
@@ -82,7 +90,8 @@ typedef struct {
 
 static uint32_t parse_align(Parser *p) {
   int64_t align = parser_integer(p);
-  if (align < 1 || align > 1 << 16 || (align & (align - 1)) != 0) parser_fail(p, "alignment %lld", (long long)align);
+  if (align < 1 || align > 1 << 16 || (align & (align - 1)) != 0)
+    parser_fail(p, "alignment %lld", (long long)align);
   return (uint32_t)align;
 }
 
@@ -126,7 +135,8 @@ static void parse_bounds(Parser *p, Variable *v) {
     }
     int64_t count = parser_integer(p);
     parser_expect(p, ']');
-    if (count < 0 || (count > 0 && bytes > (1ull << 32) / (uint64_t)count)) parser_fail(p, "array of %lld elements", (long long)count);
+    if (count < 0 || (count > 0 && bytes > (1ull << 32) / (uint64_t)count))
+      parser_fail(p, "array of %lld elements", (long long)count);
     bytes *= (uint64_t)count;
   }
   v->bytes = bytes;
@@ -214,7 +224,8 @@ void parse_variable(Parser *p, VariableSpace space, bool is_extern) {
   Declaration d = parse_declaration(p);
   do {
     Variable *v = ARENA_NEW(p->arena, Variable);
-    *v = (Variable){.name = name(p), .space = space, .type = d.type, .align = d.align, .is_extern = is_extern};
+    *v =
+        (Variable){.name = name(p), .space = space, .type = d.type, .align = d.align, .is_extern = is_extern};
     v->owner = p->function;
     v->bytes = (uint64_t)(ptx_type_bits(d.type) + 7) / 8 * d.vector;
     parse_bounds(p, v);
@@ -250,7 +261,8 @@ static Variable *parse_params(Parser *p, Function *f, int *count) {
   while (!parser_is(p, ')')) {
     if (!accept_word(p, ".param")) parser_fail(p, "only .param parameters are supported");
     Declaration d = parse_declaration(p);
-    Variable v = {.space = VAR_PARAM, .type = d.type, .align = d.align, .is_pointer = d.is_pointer, .owner = f};
+    Variable v = {
+        .space = VAR_PARAM, .type = d.type, .align = d.align, .is_pointer = d.is_pointer, .owner = f};
     v.name = parser_word_is(p, "_") || p->token.kind == TOKEN_WORD ? name(p) : "";
     v.bytes = (uint64_t)(ptx_type_bits(d.type) + 7) / 8;
     parse_bounds(p, &v);
@@ -290,9 +302,9 @@ static void parse_performance(Parser *p, Function *f) {
       parse_dims(p, f->maxntid);
     } else if (accept_word(p, ".reqnctapercluster")) {
       parse_dims(p, f->cluster);
-    } else if (accept_word(p, ".minnctapersm") || accept_word(p, ".maxnreg") || accept_word(p, ".maxclusterrank") ||
-               accept_word(p, ".maxnctapersm") || accept_word(p, ".abi_preserve") ||
-               accept_word(p, ".abi_preserve_control")) {
+    } else if (accept_word(p, ".minnctapersm") || accept_word(p, ".maxnreg") ||
+               accept_word(p, ".maxclusterrank") || accept_word(p, ".maxnctapersm") ||
+               accept_word(p, ".abi_preserve") || accept_word(p, ".abi_preserve_control")) {
       parse_dims(p, ignored);
     } else if (accept_word(p, ".pragma")) {
       parser_skip_statement(p);
@@ -474,7 +486,8 @@ static size_t trim_length(const char *text, size_t length) {
   return length;
 }
 
-Module *ptx_load(Arena *arena, Gmem *gmem, const char *name, const char *text, size_t length, const char **error) {
+Module *ptx_load(Arena *arena, Gmem *gmem, const char *name, const char *text, size_t length,
+                 const char **error) {
   length = trim_length(text, length);
   Parser *p = ARENA_NEW(arena, Parser);
   jmp_buf fail;

@@ -1,5 +1,5 @@
-// Function bodies: blocks, labels, instructions and their operands. An operand that makes no sense spoils its instruction, not the
-// module: the text is kept and reported if a thread gets there.
+// Function bodies: blocks, labels, instructions and their operands. An operand that makes no sense spoils its
+// instruction, not the module: the text is kept and reported if a thread gets there.
 #include <string.h>
 
 #include "ptx/ptx_internal.h"
@@ -12,27 +12,45 @@ static int precedence(const Parser *p, char *op) {
   if (p->token.kind != TOKEN_PUNCT) return 0;
   *op = p->token.text[0];
   switch (*op) {
-  case '*': case '/': case '%': return 5;
-  case '+': case '-': return 4;
-  case '<': case '>': return p->lexer.at < p->lexer.end && *p->lexer.at == *op ? 3 : 0;
-  case '&': return 2;
-  case '^': return 1;
-  default: return 0;
+  case '*':
+  case '/':
+  case '%':
+    return 5;
+  case '+':
+  case '-':
+    return 4;
+  case '<':
+  case '>':
+    return p->lexer.at < p->lexer.end && *p->lexer.at == *op ? 3 : 0;
+  case '&':
+    return 2;
+  case '^':
+    return 1;
+  default:
+    return 0;
   }
 }
 
 static uint64_t apply(Parser *p, char op, uint64_t a, uint64_t b) {
   switch (op) {
-  case '*': return a * b;
-  case '/': case '%':
+  case '*':
+    return a * b;
+  case '/':
+  case '%':
     if (b == 0) parser_fail(p, "division by zero in a constant");
     return op == '/' ? a / b : a % b;
-  case '+': return a + b;
-  case '-': return a - b;
-  case '<': return b < 64 ? a << b : 0;
-  case '>': return b < 64 ? a >> b : 0;
-  case '&': return a & b;
-  default: return a ^ b;
+  case '+':
+    return a + b;
+  case '-':
+    return a - b;
+  case '<':
+    return b < 64 ? a << b : 0;
+  case '>':
+    return b < 64 ? a >> b : 0;
+  case '&':
+    return a & b;
+  default:
+    return a ^ b;
   }
 }
 
@@ -57,7 +75,9 @@ static void deeper(Parser *p) {
 static Value unary_inner(Parser *p) {
   if (parser_accept(p, '-')) {
     Value v = unary(p);
-    v.bits = v.kind == TOKEN_INT ? 0 - v.bits : v.kind == TOKEN_F32 ? v.bits ^ 0x80000000u : v.bits ^ 1ull << 63;
+    v.bits = v.kind == TOKEN_INT   ? 0 - v.bits
+             : v.kind == TOKEN_F32 ? v.bits ^ 0x80000000u
+                                   : v.bits ^ 1ull << 63;
     return v;
   }
   if (parser_accept(p, '+')) return unary(p);
@@ -83,7 +103,8 @@ static Value unary_inner(Parser *p) {
   if (parser_word_is(p, "WARP_SZ")) {
     v = (Value){TOKEN_INT, 32};
   } else if (v.kind != TOKEN_INT && v.kind != TOKEN_F32 && v.kind != TOKEN_F64) {
-    parser_fail(p, "expected a constant, found '%.*s'", p->token.length > 60 ? 60 : p->token.length, p->token.text);
+    parser_fail(p, "expected a constant, found '%.*s'", p->token.length > 60 ? 60 : p->token.length,
+                p->token.text);
   }
   parser_next(p);
   return v;
@@ -96,7 +117,9 @@ static Value unary(Parser *p) {
   return v;
 }
 
-Value parse_expression(Parser *p) { return binary(p, 1); }
+Value parse_expression(Parser *p) {
+  return binary(p, 1);
+}
 
 // ---- operands
 
@@ -107,13 +130,20 @@ static PtxType letter_type(const Inst *inst, char letter) {
   PtxType type = inst->ntypes > 0 ? (PtxType)inst->types[index > last ? last : index] : PT_b32;
   switch (letter) {
   case 'i':
-  case 'j': return PT_b32;
-  case 'l': return PT_b64;
-  case 'h': return PT_b16;
-  case 'f': return PT_f32;
-  case 'p': return PT_pred;
-  case 'w': return ptx_type_bits(type) == 16 ? PT_b32 : PT_b64;
-  default: return type;
+  case 'j':
+    return PT_b32;
+  case 'l':
+    return PT_b64;
+  case 'h':
+    return PT_b16;
+  case 'f':
+    return PT_f32;
+  case 'p':
+    return PT_pred;
+  case 'w':
+    return ptx_type_bits(type) == 16 ? PT_b32 : PT_b64;
+  default:
+    return type;
   }
 }
 
@@ -175,7 +205,8 @@ static void add_constant(Parser *p, Inst *inst, Operand *reg) {
   Inst add = {.line = inst->line, .loc = inst->loc, .text = inst->text, .vec = 1, .ntypes = 1, .nops = 3};
   InstError error;
   const char *mnemonic = reg->row == ROW_64 ? "add.s64" : "add.s32";
-  if (reg->row < ROW_32 || reg->row > ROW_64) parser_fail(p, "constant added to a register that holds no integer");
+  if (reg->row < ROW_32 || reg->row > ROW_64)
+    parser_fail(p, "constant added to a register that holds no integer");
   inst_decode(&add, mnemonic + 0, 7, p->module->sm, &error);
   add.ntypes = 1;
   add.ops = ARENA_ARRAY(p->arena, Operand, 3);
@@ -204,7 +235,8 @@ static void word_operand(Parser *p, Inst *inst, char letter, Operand *out) {
   }
   uint32_t index;
   Symbol *symbol = scope_find(p, name, &index);
-  if (symbol == NULL && word.text[0] == '%' && link_special(p, word, row == ROW_64 ? ROW_64 : ROW_32, out)) return;
+  if (symbol == NULL && word.text[0] == '%' && link_special(p, word, row == ROW_64 ? ROW_64 : ROW_32, out))
+    return;
   if (symbol == NULL) {
     inst->error = text_printf(p->arena, "'%.80s' is not declared", name);
     return;
@@ -324,7 +356,8 @@ static int required(const char *form) {
 
 // Rows that the form asks for; memory and moves take any register.
 static const char *check_operand(const Inst *inst, const Operand *op, char letter) {
-  bool exact = (letter >= '0' && letter <= '3') || letter == 'w' || letter == 'i' || letter == 'l' || letter == 'h';
+  bool exact =
+      (letter >= '0' && letter <= '3') || letter == 'w' || letter == 'i' || letter == 'l' || letter == 'h';
   if (letter == 'm' && op->kind != OPERAND_ADDRESS) return "expected an address in brackets";
   if (letter == 'p' && op->kind == OPERAND_REG && op->row != ROW_PRED) return "expected a predicate";
   if (letter == 'v' && op->kind != OPERAND_VECTOR) return "expected a list in braces";
@@ -332,7 +365,8 @@ static const char *check_operand(const Inst *inst, const Operand *op, char lette
   if (exact && op->kind == OPERAND_REG && op->row != row_of_type(letter_type(inst, letter))) {
     return "a register has the wrong width";
   }
-  if (exact && (op->kind == OPERAND_ADDRESS || op->kind == OPERAND_VECTOR)) return "expected a register or a constant";
+  if (exact && (op->kind == OPERAND_ADDRESS || op->kind == OPERAND_VECTOR))
+    return "expected a register or a constant";
   return NULL;
 }
 
@@ -512,7 +546,8 @@ static void parse_statement(Parser *p) {
   } else if (p->token.kind == TOKEN_WORD || parser_is(p, '@')) {
     parse_instruction(p);
   } else if (!parser_accept(p, ';')) {
-    parser_fail(p, "expected a statement, found '%.*s'", p->token.length > 60 ? 60 : p->token.length, p->token.text);
+    parser_fail(p, "expected a statement, found '%.*s'", p->token.length > 60 ? 60 : p->token.length,
+                p->token.text);
   }
 }
 

@@ -1,5 +1,6 @@
-// Shared by parse.c (module level), parse_inst.c (statements) and link.c (symbols, rows, labels): one reading pass over the text, in
-// which names are looked up as they come; only labels and shared-memory layout are settled later.
+// Shared by parse.c (module level), parse_inst.c (statements) and link.c (symbols, rows, labels): one reading
+// pass over the text, in which names are looked up as they come; only labels and shared-memory layout are
+// settled later.
 #ifndef PTXEMU_PTX_INTERNAL_H
 #define PTXEMU_PTX_INTERNAL_H
 
@@ -19,8 +20,8 @@ typedef enum { SYMBOL_REG, SYMBOL_VARIABLE, SYMBOL_FUNCTION } SymbolKind;
 typedef struct {
   SymbolKind kind;
   PtxType type;
-  uint32_t count;    // of a register range %r<count>; 0: a single register
-  uint32_t *offsets; // NO_ROW until first used
+  uint32_t count;     // of a register range %r<count>; 0: a single register
+  uint32_t *offsets;  // NO_ROW until first used
   Variable *variable;
   Function *function;
 } Symbol;
@@ -57,22 +58,22 @@ typedef struct {
   Interner *names;
   Module *module;
   Scope *scope;
-  Function *function;     // NULL at module level
-  Map *functions;         // Name -> Function
+  Function *function;  // NULL at module level
+  Map *functions;      // Name -> Function
   VEC(Function *) function_list;
   VEC(Variable *) variables;
   VEC(Inst) insts;
   VEC(Loc) locs;
   VEC(SourceFile) files;
-  VEC(InitRow) inits;     // of the function being read
+  VEC(InitRow) inits;                 // of the function being read
   uint32_t sreg_rows[SREG_COUNT][2];  // per row kind 32 / 64; NO_ROW
   uint32_t pred_block, pred_used;     // predicates share 64-byte blocks
   VEC(Constant) constants;
   uint32_t *constant_slots;
   uint32_t constant_cap;  // power of two
   uint32_t constant_bytes;
-  const char *text;       // start, for statement texts
-  int depth;              // of nested operands
+  const char *text;  // start, for statement texts
+  int depth;         // of nested operands
   jmp_buf *fail;
   const char *error;
 } Parser;

@@ -6,8 +6,8 @@
 #include "machine.h"
 
 static uint8_t *fail(SpaceError *why, const char *what, uint64_t address, uint64_t bytes, const char *more) {
-  snprintf(why->text, sizeof why->text, "%llu bytes at %s address 0x%llx: %s", (unsigned long long)bytes, what,
-           (unsigned long long)address, more);
+  snprintf(why->text, sizeof why->text, "%llu bytes at %s address 0x%llx: %s", (unsigned long long)bytes,
+           what, (unsigned long long)address, more);
   return NULL;
 }
 
@@ -15,7 +15,8 @@ static uint8_t *find_shared(Cta *cta, uint64_t address, uint64_t bytes, SpaceErr
   uint32_t offset = (uint32_t)address & ((1u << SHARED_RANK_SHIFT) - 1);
   if (offset + bytes > cta->smem_bytes) {
     char text[120];
-    snprintf(text, sizeof text, "the CTA's shared memory ends at 0x%x (statics and dynamic, after the system's 0x%x)",
+    snprintf(text, sizeof text,
+             "the CTA's shared memory ends at 0x%x (statics and dynamic, after the system's 0x%x)",
              cta->smem_bytes, SHARED_FIRST);
     return fail(why, "shared", address, bytes, text);
   }
@@ -26,7 +27,8 @@ static uint8_t *find_own_shared(Warp *warp, uint64_t address, uint64_t bytes, Sp
   uint32_t rank = (uint32_t)address >> SHARED_RANK_SHIFT;
   if (rank != warp->cta->rank || address >> 32 != 0) {
     char text[100];
-    snprintf(text, sizeof text, "it names the CTA of rank %u, this one has rank %u, and the access is not to shared::cluster",
+    snprintf(text, sizeof text,
+             "it names the CTA of rank %u, this one has rank %u, and the access is not to shared::cluster",
              rank, warp->cta->rank);
     return fail(why, "shared", address, bytes, text);
   }
@@ -41,7 +43,8 @@ Cta *space_shared_cta(Machine *machine, const Cta *from, uint64_t address, uint3
   return rank < (uint32_t)from->cluster->nctas ? &from->cluster->ctas[rank] : NULL;
 }
 
-static uint8_t *find_cluster_shared(Machine *machine, Warp *warp, uint64_t address, uint64_t bytes, SpaceError *why) {
+static uint8_t *find_cluster_shared(Machine *machine, Warp *warp, uint64_t address, uint64_t bytes,
+                                    SpaceError *why) {
   uint32_t offset;
   Cta *cta = space_shared_cta(machine, warp->cta, address, &offset);
   if (cta == NULL) return fail(why, "shared::cluster", address, bytes, "no CTA of the cluster has that rank");
@@ -49,19 +52,22 @@ static uint8_t *find_cluster_shared(Machine *machine, Warp *warp, uint64_t addre
   return find_shared(cta, address, bytes, why);
 }
 
-static uint8_t *find_local(Machine *machine, Warp *warp, int lane, uint64_t address, uint64_t bytes, SpaceError *why) {
+static uint8_t *find_local(Machine *machine, Warp *warp, int lane, uint64_t address, uint64_t bytes,
+                           SpaceError *why) {
   uint64_t entry = machine->launch->entry->local_bytes, total = warp->cta->local_bytes;
   uint64_t offset = address & LOCAL_FUNC ? entry + (address & ~(uint64_t)LOCAL_FUNC) : address;
   uint64_t end = address & LOCAL_FUNC ? total : entry;
-  if (offset > end || bytes > end - offset) return fail(why, "local", address, bytes, "outside of the thread's local memory");
+  if (offset > end || bytes > end - offset)
+    return fail(why, "local", address, bytes, "outside of the thread's local memory");
   return warp->local + (uint64_t)lane * total + offset;
 }
 
-static uint8_t *find_param(Machine *machine, Warp *warp, int lane, uint64_t address, uint64_t bytes, bool write,
-                           SpaceError *why) {
+static uint8_t *find_param(Machine *machine, Warp *warp, int lane, uint64_t address, uint64_t bytes,
+                           bool write, SpaceError *why) {
   if (address >= PARAM_LOCAL) return find_local(machine, warp, lane, address - PARAM_LOCAL, bytes, why);
   uint64_t end = machine->launch->param_bytes;
-  if (address > end || bytes > end - address) return fail(why, "parameter", address, bytes, "outside of the parameters");
+  if (address > end || bytes > end - address)
+    return fail(why, "parameter", address, bytes, "outside of the parameters");
   if (write) return fail(why, "parameter", address, bytes, "kernel parameters are read-only");
   return (uint8_t *)(uintptr_t)(machine->launch->params + address);
 }
@@ -76,34 +82,46 @@ static uint8_t *find_global(Machine *machine, uint64_t address, uint64_t bytes, 
   } else if (near == NULL) {
     snprintf(text, sizeof text, "no allocation lies below");
   } else {
-    snprintf(text, sizeof text, "the nearest allocation below, '%.40s', has %llu bytes, the access begins at its byte %llu",
+    snprintf(text, sizeof text,
+             "the nearest allocation below, '%.40s', has %llu bytes, the access begins at its byte %llu",
              near->name != NULL ? near->name : "?", (unsigned long long)near->bytes,
              (unsigned long long)(address - near->base));
   }
   return fail(why, "global", address, bytes, text);
 }
 
-static uint8_t *find_generic(Machine *machine, Warp *warp, int lane, uint64_t address, uint64_t bytes, bool write,
-                             SpaceError *why) {
+static uint8_t *find_generic(Machine *machine, Warp *warp, int lane, uint64_t address, uint64_t bytes,
+                             bool write, SpaceError *why) {
   switch (address >> 32) {
-  case SHARED_WINDOW >> 32: return find_cluster_shared(machine, warp, address, bytes, why);
-  case LOCAL_WINDOW >> 32: return find_local(machine, warp, lane, (uint32_t)address, bytes, why);
-  case PARAM_WINDOW >> 32: return find_param(machine, warp, lane, (uint32_t)address, bytes, write, why);
-  default: return find_global(machine, address, bytes, why);
+  case SHARED_WINDOW >> 32:
+    return find_cluster_shared(machine, warp, address, bytes, why);
+  case LOCAL_WINDOW >> 32:
+    return find_local(machine, warp, lane, (uint32_t)address, bytes, why);
+  case PARAM_WINDOW >> 32:
+    return find_param(machine, warp, lane, (uint32_t)address, bytes, write, why);
+  default:
+    return find_global(machine, address, bytes, why);
   }
 }
 
-uint8_t *space_find(Machine *machine, Warp *warp, int lane, Space space, uint64_t address, uint64_t bytes, bool write,
-                    SpaceError *why) {
+uint8_t *space_find(Machine *machine, Warp *warp, int lane, Space space, uint64_t address, uint64_t bytes,
+                    bool write, SpaceError *why) {
   switch (space) {
-  case SPACE_GENERIC: return find_generic(machine, warp, lane, address, bytes, write, why);
+  case SPACE_GENERIC:
+    return find_generic(machine, warp, lane, address, bytes, write, why);
   case SPACE_GLOBAL:
-  case SPACE_CONST: return find_global(machine, address, bytes, why);
-  case SPACE_SHARED: return find_own_shared(warp, address, bytes, why);
-  case SPACE_SHARED_CLUSTER: return find_cluster_shared(machine, warp, address, bytes, why);
-  case SPACE_LOCAL: return find_local(machine, warp, lane, address, bytes, why);
-  case SPACE_PARAM: return find_param(machine, warp, lane, address, bytes, write, why);
-  case SPACE_TMEM: break;
+  case SPACE_CONST:
+    return find_global(machine, address, bytes, why);
+  case SPACE_SHARED:
+    return find_own_shared(warp, address, bytes, why);
+  case SPACE_SHARED_CLUSTER:
+    return find_cluster_shared(machine, warp, address, bytes, why);
+  case SPACE_LOCAL:
+    return find_local(machine, warp, lane, address, bytes, why);
+  case SPACE_PARAM:
+    return find_param(machine, warp, lane, address, bytes, write, why);
+  case SPACE_TMEM:
+    break;
   }
   return fail(why, "tensor memory", address, bytes, "no load or store reaches it");
 }
