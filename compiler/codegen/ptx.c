@@ -23,7 +23,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
   if (LLVMGetDiagInfoSeverity(info) != LLVMDSError) return;
   char *text = LLVMGetDiagInfoDescription(info);
   Span nowhere = {0, 0};
-  diag_error(cg->ds, DIAG_llvm, nowhere, "LLVM rejects the code generated for %s", cg->target->name);
+  diag_error(cg->ds, DIAG_ptxas_refused, nowhere, "LLVM rejects the code generated for %s", cg->target->name);
   diag_note(cg->ds, nowhere, "LLVM says: %s", text);
   LLVMDisposeMessage(text);
   cg->failed = true;
@@ -39,7 +39,7 @@ bool cg_machine(Cg *cg) {
   char *text = NULL;
   if (LLVMGetTargetFromTriple(triple, &nvptx, &text)) {
     Span nowhere = {0, 0};
-    diag_error(cg->ds, DIAG_llvm, nowhere, "this LLVM was built without its NVPTX target");
+    diag_error(cg->ds, DIAG_ptxas_refused, nowhere, "this LLVM was built without its NVPTX target");
     diag_note(cg->ds, nowhere, "LLVM says: %s", text);
     LLVMDisposeMessage(text);
     return false;
@@ -85,7 +85,7 @@ const char *cg_ptx_text(CgModule *cg, Arena *arena, Diags *ds) {
   char *text = NULL;
   if (LLVMTargetMachineEmitToMemoryBuffer(cg->machine, cg->module, LLVMAssemblyFile, &text, &buffer)) {
     Span nowhere = {0, 0};
-    diag_error(ds, DIAG_llvm, nowhere, "LLVM cannot print PTX for %s", cg->target->name);
+    diag_error(ds, DIAG_ptxas_refused, nowhere, "LLVM cannot print PTX for %s", cg->target->name);
     diag_note(ds, nowhere, "LLVM says: %s", text);
     LLVMDisposeMessage(text);
     return NULL;

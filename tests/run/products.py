@@ -97,6 +97,19 @@ def loops():
     twice = PLAIN.replace("mbar=done)\n        {after}", "mbar=done)\n            gemm(A_shared, B_shared, acc, transpose_B=True, mbar=done)"
                           "\n        {after}")
     yield Case("two_products", (128, 64, 192), (128, 64, 64), source=twice, reference=lambda a, b, c: 2 * (a @ b.T), **TMEM, **FIRST)
+    # slices along K that begin and end inside the panels of the swizzle; one whose start is known only at run time
+    cut = PLAIN.replace("gemm(A_shared, B_shared, acc, transpose_B=True, {clear}mbar=done)",
+                        "gemm(A_shared[:, 0:48], B_shared[:, 0:48], acc, transpose_B=True, {clear}mbar=done)\n"
+                        "            gemm(A_shared[:, 48:128], B_shared[:, 48:128], acc, transpose_B=True, mbar=done)")
+    yield Case("slices", (130, 72, 200), (128, 64, 128), source=cut, **TMEM, **FIRST)
+    cut = PLAIN.replace("gemm(A_shared, B_shared, acc, transpose_B=True, {clear}mbar=done)",
+                        "for s in serial(4):\n"
+                        "                gemm(A_shared[:, s * 32:s * 32 + 32], B_shared[:, s * 32:s * 32 + 32], acc, transpose_B=True, mbar=done)")
+    yield Case("moving_slices", (130, 72, 200), (128, 64, 128), source=cut, **FRAGMENT, **CLEARED)
+    rows = PLAIN.replace("gemm(A_shared, B_shared, acc, transpose_B=True, {clear}mbar=done)",
+                         "gemm(A_shared, B_shared[0:16, :], acc[:, 0:16], transpose_B=True, {clear}mbar=done)\n"
+                         "            gemm(A_shared, B_shared[16:64, :], acc[:, 16:64], transpose_B=True, {clear}mbar=done)")
+    yield Case("column_slices", (130, 72, 200), (128, 64, 64), source=rows, **TMEM, **FIRST)
     nested = PLAIN.replace("        for k in {loop}:\n", "        for o in serial(3):\n         if o != 1:\n          for k in {loop}:\n")
     yield Case("nested", (128, 64, 192), (128, 64, 64), source=nested, reference=lambda a, b, c: 2 * (a @ b.T), **FRAGMENT, **CLEARED)
 

@@ -20,6 +20,7 @@ typedef struct {
   bool mn_major;      // M (or N) is the innermost dimension in memory
   int bytes, span;    // of an element, of a row of a panel
   int64_t rows;       // of a panel
+  bool regular;       // steps are constants
   LLVMValueRef base;  // descriptor of its first element
 } Operand;
 
@@ -36,10 +37,23 @@ static uint64_t descriptor_of(const Operand *o) {
   return matrix_descriptor(o->span, o->mn_major ? o->rows * o->span : 0, PATTERN_ROWS * o->span);
 }
 
-// Steps are added to the first element's address, so the tile starts with a panel or lies in one.
+// Whether the tile starts with a panel or lies in one: then every step is a constant from its first element.
 static bool keeps_to_panels(const Operand *o, const Type *tile) {
   int64_t columns = o->span / o->bytes, multiple = o->place->multiple[o->place->root->type.rank - 1];
   return multiple % columns == 0 || tile->shape[1] <= multiple;
+}
+
+static LLVMValueRef make_descriptor(Cg *cg, const Operand *o, int64_t mn, int64_t k) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMValueRef index[2], root_index[TYPE_MAX_RANK];
+  index[o->mn_major] = cg_i32(cg, mn);
+  index[!o->mn_major] = cg_i32(cg, k);
+  cg_root_index(cg, o->place, index, root_index);
+  LLVMValueRef start = LLVMBuildPtrToInt(b, cg->storage[o->place->root->id], cg->i32, "");
+  start = LLVMBuildAdd(b, start, cg_shared_linear(cg, o->place, root_index), "");
+  start = LLVMBuildAnd(b, LLVMBuildLShr(b, start, cg_i32(cg, 4), ""), cg_i32(cg, 0x3FFF), "");
+  start = LLVMBuildZExt(b, start, cg->i64, "");
+  return LLVMBuildOr(b, start, cg_i64(cg, (int64_t)descriptor_of(o)), "");
 }
 
 static bool begin_operand(Cg *cg, const TirOp *op, int i, bool mn_major, Operand *o) {
@@ -47,8 +61,8 @@ static bool begin_operand(Cg *cg, const TirOp *op, int i, bool mn_major, Operand
   const CgPlace *place = cg_place(cg, value);
   const Type *root = &place->root->type;
   const Layout *layout = place->root->layout;
-  if (root->space != SPACE_SHARED || layout->span == 0) {
-    cg_unsupported(cg, op, "operand %d must be a swizzled buffer in shared memory", i);
+  if (root->space != SPACE_SHARED || layout->span == 0 || place->rank != 2) {
+    cg_unsupported(cg, op, "operand %d must be a swizzled matrix in shared memory", i);
     return false;
   }
   *o = (Operand){.place = place,
@@ -57,20 +71,13 @@ static bool begin_operand(Cg *cg, const TirOp *op, int i, bool mn_major, Operand
                  .span = layout->span,
                  .rows = 1};
   for (int d = 0; d + 1 < root->rank; d++) o->rows *= root->shape[d];
-  if (!keeps_to_panels(o, &value->type)) {
-    cg_unsupported(cg, op, "operand %d crosses the panels of its buffer", i);
-    return false;
-  }
-  LLVMValueRef start = LLVMBuildPtrToInt(cg->builder, cg->storage[place->root->id], cg->i32, "");
-  start = LLVMBuildAdd(cg->builder, start, cg_shared_linear(cg, place, place->offset), "");
-  start =
-      LLVMBuildAnd(cg->builder, LLVMBuildLShr(cg->builder, start, cg_i32(cg, 4), ""), cg_i32(cg, 0x3FFF), "");
-  start = LLVMBuildZExt(cg->builder, start, cg->i64, "");
-  o->base = LLVMBuildOr(cg->builder, start, cg_i64(cg, (int64_t)descriptor_of(o)), "");
+  o->regular = keeps_to_panels(o, &value->type);
+  o->base = make_descriptor(cg, o, 0, 0);
   return true;
 }
 
 static LLVMValueRef step_descriptor(Cg *cg, const Operand *o, int64_t mn, int64_t k) {
+  if (!o->regular) return make_descriptor(cg, o, mn, k);
   return LLVMBuildAdd(cg->builder, o->base, cg_i64(cg, operand_offset(o, mn, k) >> 4), "");
 }
 
