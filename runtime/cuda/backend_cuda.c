@@ -83,7 +83,9 @@ static TileError *find_context(CudaGpu *gpu) {
   if (gpu->context) return driver_error(driver, driver->context_device(&gpu->device), "cuCtxGetDevice");
   int count = 0;
   error = driver_error(driver, driver->device_count(&count), "cuDeviceGetCount");
-  if (!error && count == 0) error = error_new(TILE_UNAVAILABLE, "the CUDA driver finds no GPU here; the emulator (--device emu) needs none");
+  if (!error && count == 0)
+    error = error_new(TILE_UNAVAILABLE,
+                      "the CUDA driver finds no GPU here; the emulator (--device emu) needs none");
   if (!error) error = driver_error(driver, driver->device_get(&gpu->device, 0), "cuDeviceGet");
   if (!error)
     error =

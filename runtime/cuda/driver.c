@@ -15,7 +15,9 @@ static bool load(void *library, const char *symbol, void *function) {
 TileError *driver_open(Driver *driver, const char *library) {
   *driver = (Driver){0};
   driver->library = dlopen(library ? library : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!driver->library) return error_new(TILE_UNAVAILABLE, "no CUDA driver here (%s); the emulator (--device emu) needs none", dlerror());
+  if (!driver->library)
+    return error_new(TILE_UNAVAILABLE, "no CUDA driver here (%s); the emulator (--device emu) needs none",
+                     dlerror());
   const char *missing = NULL;
 #define DRIVER(name, symbol, parameters)                                                                     \
   if (!load(driver->library, symbol, &driver->name) && !missing) missing = symbol;

@@ -203,8 +203,8 @@ TileError *tile_call_size(TileCall *call, const char *name, int64_t value);
 // The shape that tensor `name` must have by what is bound so far: `shape` takes as many numbers as the
 // parameter has dimensions. TILE_INVALID names a size that is not settled yet.
 TileError *tile_call_shape(const TileCall *call, const char *name, int64_t *shape);
-// The value of a size by what is bound so far; *known is false when nothing settles it. TILE_INVALID: what is bound
-// disagrees about some size.
+// The value of a size by what is bound so far; *known is false when nothing settles it. TILE_INVALID: what is
+// bound disagrees about some size.
 TileError *tile_call_size_value(const TileCall *call, const char *name, bool *known, int64_t *out);
 
 // What a launch would do.
