@@ -459,9 +459,7 @@ static Value call_dtype(Elab *e, const Value *callee, const Expr *expr, const Ac
   return scalar ? value_staged(scalar) : value_poison();
 }
 
-Value eval_call(Elab *e, const Expr *expr) {
-  Name naming = e->naming;
-  e->naming = NULL;
+static Value call(Elab *e, const Expr *expr, Name naming) {
   Value callee = eval_raw(e, expr->call.callee);
   Actuals actuals = eval_actuals(e, expr);
   const Value none = value_none();
@@ -501,4 +499,13 @@ Value eval_call(Elab *e, const Expr *expr) {
   diag_error(e->ds, DIAG_value_kind, expr->call.callee->span, "%s cannot be called",
              value_describe(e->arena, &callee));
   return value_poison();
+}
+
+// Arguments are not what the assigned name is for.
+Value eval_call(Elab *e, const Expr *expr) {
+  Name naming = e->naming;
+  e->naming = NULL;
+  Value out = call(e, expr, naming);
+  e->naming = naming;
+  return out;
 }

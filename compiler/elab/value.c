@@ -322,7 +322,7 @@ const char *value_describe(Arena *arena, const Value *value) {
   case VALUE_TENSOR:
     return "a tensor declaration";
   case VALUE_PARAM:
-    return text_printf(arena, "parameter '%s', which has no value", value->param);
+    return text_printf(arena, "parameter '%s' without a value", value->param);
   case VALUE_STAGED:
     return text_printf(arena, "a staged %s", dtype_name(value->staged->type.dtype));
   case VALUE_CELL:
