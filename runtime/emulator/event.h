@@ -13,13 +13,19 @@ typedef enum {
   EVENT_ASYNC_READ,   // the async proxy reads space/address/bytes
   EVENT_ASYNC_WRITE,
   EVENT_ASYNC_DONE,
-  EVENT_BARRIER,  // a thread passed a barrier; address = mbarrier, or the number of a named one
-  EVENT_ARRIVE,
+  EVENT_BARRIER,     // lanes passed a barrier; space SHARED: the mbarrier at address; GENERIC: a named one;
+                     // SHARED_CLUSTER
+  EVENT_ARRIVE,      // the same for arrivals; cta = the barrier's; an engine's arrival has no warp
+  EVENT_TX,          // mbarrier at address: bytes (int64_t) are added to what the phase waits for
+  EVENT_PHASE,       // a phase of the mbarrier at address completed
+  EVENT_GROUP_WAIT,  // the lane passed a wait for groups: its first `bytes` operations of that kind are
+                     // complete
   EVENT_FENCE,
   EVENT_MBARRIER_INIT,
   EVENT_MBARRIER_INVAL,
   EVENT_TMEM_ALLOC,  // address = first column, bytes = columns
   EVENT_TMEM_FREE,
+  EVENT_THREAD_EXIT,
   EVENT_CTA_BEGIN,
   EVENT_CTA_END,
   EVENT_COUNT,
@@ -34,6 +40,7 @@ typedef struct {
   int space;  // Space
   uint64_t address;
   uint64_t bytes;
+  uint32_t bands;  // TMEM: which groups of 16 lanes; address = first lane << 16 | column, bytes = columns
 } Event;
 
 #endif

@@ -189,6 +189,7 @@ struct Machine {
   int nclusters;
   void *engine;         // async half: Engine
   const Inst *inst;     // executing now
+  struct EngineOp *op;  // completing now, or just queued: for observers
   uint64_t steps;       // warp instructions executed
   uint64_t lane_steps;  // lane instructions
   uint64_t progress;  // counts what can end a spin: stores, barriers, completed operations; whoever does one
@@ -289,7 +290,7 @@ void machine_emit(Machine *machine, const Event *event);
 static inline void machine_event(Machine *machine, EventKind kind, const Warp *warp, uint32_t lanes,
                                  Space space, uint64_t address, uint64_t bytes) {
   if (machine->event_mask >> kind & 1) {
-    machine_emit(machine, &(Event){kind, warp->cta, warp, machine->inst, lanes, space, address, bytes});
+    machine_emit(machine, &(Event){kind, warp->cta, warp, machine->inst, lanes, space, address, bytes, 0});
   }
 }
 

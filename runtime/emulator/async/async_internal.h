@@ -62,6 +62,8 @@ void *engine_op_new(Machine *machine, const Warp *warp, int lane, EngineKind eng
                     bool (*complete)(Machine *, EngineOp *));
 void engine_event(Machine *machine, const EngineOp *op, EventKind kind, const Cta *cta, Space space,
                   uint64_t address, uint64_t bytes);
+void engine_tmem_event(Machine *machine, const EngineOp *op, EventKind kind, const Cta *cta, uint32_t address,
+                       int columns, uint32_t bands);
 
 // ---- groups (engine.c)
 

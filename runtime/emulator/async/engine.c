@@ -129,7 +129,14 @@ void *engine_op_new(Machine *machine, const Warp *warp, int lane, EngineKind eng
 void engine_event(Machine *machine, const EngineOp *op, EventKind kind, const Cta *cta, Space space,
                   uint64_t address, uint64_t bytes) {
   if (!(machine->event_mask >> kind & 1)) return;
-  machine_emit(machine, &(Event){kind, cta, NULL, op->origin.inst, 0, space, address, bytes});
+  machine_emit(machine, &(Event){kind, cta, NULL, op->origin.inst, 0, space, address, bytes, 0});
+}
+
+void engine_tmem_event(Machine *machine, const EngineOp *op, EventKind kind, const Cta *cta, uint32_t address,
+                       int columns, uint32_t bands) {
+  if (!(machine->event_mask >> kind & 1)) return;
+  machine_emit(machine,
+               &(Event){kind, cta, NULL, op->origin.inst, 0, SPACE_TMEM, address, (uint64_t)columns, bands});
 }
 
 void engine_queue(Machine *machine, EngineOp *op) {
@@ -144,13 +151,17 @@ void engine_queue(Machine *machine, EngineOp *op) {
     queue->head = op;
   queue->tail = op;
   if (op->groups) FOR_LANES(lane, op->group_lanes) op->groups[lane].issued++;
+  machine->op = op;
   engine_event(machine, op, EVENT_ASYNC_START, op->origin.cta, SPACE_GENERIC, 0, 0);
+  machine->op = NULL;
 }
 
 static bool complete_head(Machine *machine, AsyncQueue *queue) {
   EngineOp *op = queue->head;
   op->again = false;
+  machine->op = op;
   bool ok = op->complete(machine, op);
+  machine->op = NULL;
   machine->progress++;
   if (ok && op->again) return true;
   queue->head = op->next;
@@ -161,7 +172,9 @@ static bool complete_head(Machine *machine, AsyncQueue *queue) {
       op->groups[lane].read = op->groups[lane].done;
     }
   }
+  machine->op = op;
   if (ok) engine_event(machine, op, EVENT_ASYNC_DONE, op->origin.cta, SPACE_GENERIC, 0, 0);
+  machine->op = NULL;
   op_free(op);
   return ok;
 }
@@ -385,12 +398,33 @@ static bool group_ready(Machine *machine, Warp *warp, const Wait *wait) {
   return ready;
 }
 
+// Operations that a wait which leaves `allowed` groups has seen complete.
+static uint32_t operations_before(const AsyncGroup *group, uint32_t allowed) {
+  if (allowed >= group->committed) return 0;
+  return group
+      ->mark[(group->committed - 1 - (allowed < GROUP_MARKS ? allowed : GROUP_MARKS - 1)) % GROUP_MARKS];
+}
+
+static void wait_events(Machine *machine, const Warp *warp, uint32_t lanes, const AsyncGroup *groups,
+                        bool per_warp, uint32_t allowed) {
+  if (per_warp) {
+    machine_event(machine, EVENT_GROUP_WAIT, warp, lanes, SPACE_GENERIC, 0,
+                  operations_before(groups, allowed));
+    return;
+  }
+  FOR_LANES(lane, lanes)
+  machine_event(machine, EVENT_GROUP_WAIT, warp, 1u << lane, SPACE_GENERIC, 0,
+                operations_before(&groups[lane], allowed));
+}
+
 ExecResult group_wait(Machine *machine, Warp *warp, uint32_t lanes, AsyncGroup *groups, bool per_warp,
                       uint32_t allowed, bool read, const char *what) {
   uint32_t pending = 0;
   FOR_LANES(lane, lanes) {
     if (!group_reached(per_warp ? groups : &groups[lane], allowed, read)) pending |= 1u << lane;
   }
+  if (machine->event_mask >> EVENT_GROUP_WAIT & 1)
+    wait_events(machine, warp, lanes & ~pending, groups, per_warp, allowed);
   if (!pending) return EXEC_NEXT;
   Wait wait = {.kind = WAIT_GROUP, .ready = group_ready, .what = what, .cta = warp->cta, .number = allowed};
   wait.count = (read ? WAIT_FOR_READ : 0) | (per_warp ? WAIT_PER_WARP : 0);

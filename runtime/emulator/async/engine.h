@@ -33,6 +33,7 @@ struct EngineOp {
   uint32_t group_lanes;
   Cta *barrier_cta;        // the mbarrier it will arrive at (for lazy order and the hang report); NULL: none
   uint32_t barrier;        // offset
+  void *check;             // observers'
   uint32_t barrier_ranks;  // CTAs of the cluster that get the same signal; 0: barrier_cta alone
   // the family's own fields follow, by embedding this struct first
 };

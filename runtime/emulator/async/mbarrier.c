@@ -48,6 +48,20 @@ typedef struct {
   int64_t tx;
 } Change;
 
+static void emit_change(Machine *machine, const Origin *origin, const Cta *cta, uint32_t offset,
+                        const Change *change, bool flipped) {
+  bool engine = machine->op != NULL;
+  const Warp *warp = engine ? NULL : &origin->cta->warps[origin->warp];
+  uint32_t lanes = engine || origin->lane < 0 ? 0 : 1u << origin->lane;
+  Event event = {EVENT_TX, cta, warp, origin->inst, lanes, SPACE_SHARED, offset, (uint64_t)change->tx, 0};
+  if (change->tx && machine->event_mask >> EVENT_TX & 1) machine_emit(machine, &event);
+  event.kind = EVENT_ARRIVE;
+  event.bytes = change->arrivals;
+  if (change->arrivals && machine->event_mask >> EVENT_ARRIVE & 1) machine_emit(machine, &event);
+  event.kind = EVENT_PHASE;
+  if (flipped && machine->event_mask >> EVENT_PHASE & 1) machine_emit(machine, &event);
+}
+
 static bool apply(Machine *machine, const Origin *origin, Cta *cta, uint32_t offset, const Change *change,
                   uint64_t *token) {
   MbarrierState state;
@@ -77,16 +91,16 @@ static bool apply(Machine *machine, const Origin *origin, Cta *cta, uint32_t off
   }
   state.pending -= change->arrivals;
   state.expected -= change->dropped < state.expected ? change->dropped : state.expected;
-  if (state.pending == 0 && state.tx == 0) {
+  bool flips = state.pending == 0 && state.tx == 0;
+  if (flips) {
     state.phase ^= 1;
     state.pending = state.expected;
     machine->progress++;
   }
   uint64_t word = mbarrier_encode(&state);
   memcpy(host, &word, sizeof word);
-  if (change->arrivals && machine->event_mask >> EVENT_ARRIVE & 1)
-    machine_emit(machine,
-                 &(Event){EVENT_ARRIVE, cta, NULL, origin->inst, 0, SPACE_SHARED, offset, change->arrivals});
+  if (machine->event_mask & (1u << EVENT_TX | 1u << EVENT_ARRIVE | 1u << EVENT_PHASE))
+    emit_change(machine, origin, cta, offset, change, flips);
   return true;
 }
 

@@ -150,12 +150,14 @@ bool mma_load_shared(Machine *machine, const Origin *origin, const Cta *cta, con
   int lines = mn_major ? target->k : rows, units = (mn_major ? rows : target->k) / per_unit;
   int from_line = mn_major ? 0 : from, from_unit = mn_major ? from / per_unit : 0;
   const Scratch *tables = engine_scratch(machine);
+  bool watched = machine->event_mask >> EVENT_ASYNC_READ & 1;
   for (int line = 0; line < lines; line++) {
     for (int unit = 0; unit < units; unit++) {
       uint32_t address =
           smem_desc_unit(desc, mn_major, target->type == MMA_TF32, from_line + line, from_unit + unit);
       const uint8_t *host = async_shared(machine, origin, cta, address, 16, "matrix operand");
       if (!host) return false;
+      if (watched) engine_event(machine, machine->op, EVENT_ASYNC_READ, cta, SPACE_SHARED, address, 16);
       put_unit(tables, target, host, &(Place){mn_major, line, unit, first});
     }
   }

@@ -35,8 +35,8 @@ typedef struct {
   bool negate;
 } MmaTarget;
 
-// Rows first … first + rows - 1 of the target from the shared memory of `cta`: rows (M or N) `from` and up of the
-// operand. False after reporting a fault.
+// Rows first … first + rows - 1 of the target from the shared memory of `cta`: rows (M or N) `from` and up of
+// the operand. False after reporting a fault.
 bool mma_load_shared(Machine *machine, const Origin *origin, const Cta *cta, const SmemDesc *desc,
                      bool mn_major, int from, int first, int rows, const MmaTarget *target);
 // Elements of one 32-bit word: k, k + 1, … of `row`.

@@ -70,9 +70,10 @@ bool smem_desc_tcgen05(uint64_t word, SmemDesc *desc, SpaceError *why) {
     return false;
   }
   if (word >> 52 & 1) {
-    snprintf(why->text, sizeof why->text,
-             "shared-memory descriptor 0x%016llx: bit 52 (absolute leading address) exists on a later target only",
-             (unsigned long long)word);
+    snprintf(
+        why->text, sizeof why->text,
+        "shared-memory descriptor 0x%016llx: bit 52 (absolute leading address) exists on a later target only",
+        (unsigned long long)word);
     return false;
   }
   if (zeros || (word >> 14 & 3) || (word >> 30 & 3)) {

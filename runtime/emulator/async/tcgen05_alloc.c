@@ -48,7 +48,7 @@ static void grant(Machine *machine, const Warp *warp, Cta *cta, int first, uint3
   tmem_take(&cta_async(cta)->tmem, first, columns);
   if (machine->event_mask >> EVENT_TMEM_ALLOC & 1)
     machine_emit(machine, &(Event){EVENT_TMEM_ALLOC, cta, warp, machine->inst, 0, SPACE_TMEM, (uint64_t)first,
-                                   columns});
+                                   columns, 0xFF});
 }
 
 static bool columns_ready(Machine *machine, Warp *warp, const Wait *wait) {

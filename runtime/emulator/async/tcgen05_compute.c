@@ -91,10 +91,21 @@ static bool load_b(const Compute *c) {
     if (!mma_load_shared(c->machine, origin_of(c), c->ctas[half], &c->op->b, idesc->transpose_b, 0,
                          half * rows, rows, &target))
       return false;
-    engine_event(c->machine, &c->op->op, EVENT_ASYNC_READ, c->ctas[half], SPACE_SHARED, c->op->b.start,
-                 (uint64_t)rows * 32);
   }
   return true;
+}
+
+// Which groups of 16 lanes rows of D (or A) lie in; columns beyond the first may lie in others.
+static uint32_t bands_of(const MmaOp *op, int rows, int first_lane) {
+  uint32_t bands = 0;
+  int lane, column, n = op->idesc.n;
+  for (int row = 0; row < rows; row += 16) {
+    for (int quarter = 0; quarter < 4; quarter++) {
+      mma_place(op->layout, n, row, quarter * n / 4, &lane, &column);
+      bands |= 1u << (lane + first_lane) / 16;
+    }
+  }
+  return bands;
 }
 
 static bool load_a_tmem(const Compute *c, const Cta *cta, int rows, const MmaTarget *target) {
@@ -115,7 +126,8 @@ static bool load_a_tmem(const Compute *c, const Cta *cta, int rows, const MmaTar
       mma_load_word(c->machine, *tmem_cell(&cta_async(cta)->tmem, lane, first + word), row, word * per_word,
                     target);
   }
-  engine_event(c->machine, &op->op, EVENT_ASYNC_READ, cta, SPACE_TMEM, op->a_address, (uint64_t)words);
+  engine_tmem_event(c->machine, &op->op, EVENT_ASYNC_READ, cta, op->a_address, words,
+                    bands_of(op, rows, tmem_lane(op->a_address)));
   return true;
 }
 
@@ -123,8 +135,6 @@ static bool load_a(const Compute *c, const Cta *cta, int rows) {
   MmaTarget target = target_of(c, true);
   begin_tile(&c->scratch->a, rows, c->op->idesc.k);
   if (c->op->a_in_tmem) return load_a_tmem(c, cta, rows, &target);
-  engine_event(c->machine, &c->op->op, EVENT_ASYNC_READ, cta, SPACE_SHARED, c->op->a.start,
-               (uint64_t)rows * 32);
   return mma_load_shared(c->machine, origin_of(c), cta, &c->op->a, c->op->idesc.transpose_a, 0, 0, rows,
                          &target);
 }
@@ -143,6 +153,8 @@ static bool scale_word(const Compute *c, const Cta *cta, uint32_t address, int r
     return false;
   }
   *word = *tmem_cell(&cta_async(cta)->tmem, lane, column);
+  if (row % 16 == 0)
+    engine_tmem_event(c->machine, &c->op->op, EVENT_ASYNC_READ, cta, (uint32_t)column, 1, 1u << lane / 16);
   return true;
 }
 
@@ -249,9 +261,9 @@ static bool compute_half(const Compute *c, int half) {
     multiply(c, tmem_cell(&cta_async(cta)->tmem, 0, first), TMEM_COLUMNS);
   else
     multiply_scattered(c, cta, half);
-  if (op->read_d)
-    engine_event(c->machine, &op->op, EVENT_ASYNC_READ, cta, SPACE_TMEM, op->d, (uint64_t)columns);
-  engine_event(c->machine, &op->op, EVENT_ASYNC_WRITE, cta, SPACE_TMEM, op->d, (uint64_t)columns);
+  uint32_t bands = bands_of(op, rows, tmem_lane(op->d));
+  if (op->read_d) engine_tmem_event(c->machine, &op->op, EVENT_ASYNC_READ, cta, op->d, columns, bands);
+  engine_tmem_event(c->machine, &op->op, EVENT_ASYNC_WRITE, cta, op->d, columns, bands);
   return true;
 }
 

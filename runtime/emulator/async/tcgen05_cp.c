@@ -65,6 +65,7 @@ static bool copy_row(Machine *machine, const CopyOp *op, const Cta *cta, int row
     uint32_t from = smem_desc_unit(&op->source, false, false, row, unit);
     const uint8_t *host = async_shared(machine, &op->op.origin, cta, from, 16, "source of tcgen05.cp");
     if (!host) return false;
+    engine_event(machine, &op->op, EVENT_ASYNC_READ, cta, SPACE_SHARED, from, 16);
     if (op->packed_bits)
       unpack(host, op->packed_bits, bytes);
     else
@@ -91,9 +92,10 @@ static bool complete_copy(Machine *machine, EngineOp *base) {
       return false;
     for (int row = 0; row < shape->rows; row++)
       if (!copy_row(machine, op, cta, row)) return false;
-    engine_event(machine, base, EVENT_ASYNC_READ, cta, SPACE_SHARED, op->source.start,
-                 (uint64_t)shape->rows * 16);
-    engine_event(machine, base, EVENT_ASYNC_WRITE, cta, SPACE_TMEM, op->address, (uint64_t)shape->units * 4);
+    uint32_t bands = 0;
+    for (int copy = 0; copy < shape->copies; copy++)
+      for (int row = 0; row < shape->rows; row++) bands |= 1u << lane_of(op->shape, copy, row) / 16;
+    engine_tmem_event(machine, base, EVENT_ASYNC_WRITE, cta, op->address, shape->units * 4, bands);
   }
   return true;
 }

@@ -135,10 +135,25 @@ static void store_cell(const Tmem *tmem, const Access *a, int thread, int reg, u
   if (a->packed) cell[1] = value >> 16;
 }
 
+static uint32_t bands_of(const Access *a) {
+  return (a->map == MAP_32X32B ? 3u : 1u) << a->lane / 16;
+}
+
 static void access_event(Machine *machine, const Warp *warp, EventKind kind, uint32_t lanes,
                          const Access *a) {
-  machine_event(machine, kind, warp, lanes, SPACE_TMEM, (uint64_t)a->lane << 16 | (uint64_t)a->column,
-                (uint64_t)columns_of(a));
+  if (!(machine->event_mask >> kind & 1)) return;
+  Event event = {.kind = kind,
+                 .cta = warp->cta,
+                 .warp = warp,
+                 .inst = machine->inst,
+                 .lanes = lanes,
+                 .space = SPACE_TMEM};
+  event.address = (uint64_t)a->lane << 16 | (uint64_t)a->column;
+  event.bytes = (uint64_t)columns_of(a);
+  event.bands = bands_of(a);
+  machine_emit(machine, &event);
+  event.address += (uint64_t)a->split;
+  if (a->map == MAP_16X32BX2) machine_emit(machine, &event);
 }
 
 static ExecResult exec_ld(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
@@ -174,9 +189,12 @@ static bool complete_store(Machine *machine, EngineOp *base) {
     return false;
   for (int reg = 0; reg < op->access.registers; reg++) FOR_LANES(thread, op->lanes)
   store_cell(&cta_async(cta)->tmem, &op->access, (int)thread, reg, values[reg * WARP_LANES + (int)thread]);
-  engine_event(machine, base, EVENT_ASYNC_WRITE, cta, SPACE_TMEM,
-               (uint64_t)op->access.lane << 16 | (uint64_t)op->access.column,
-               (uint64_t)columns_of(&op->access));
+  uint32_t first = (uint32_t)op->access.lane << 16 | (uint32_t)op->access.column;
+  int columns = columns_of(&op->access);
+  engine_tmem_event(machine, base, EVENT_ASYNC_WRITE, cta, first, columns, bands_of(&op->access));
+  if (op->access.map == MAP_16X32BX2)
+    engine_tmem_event(machine, base, EVENT_ASYNC_WRITE, cta, first + (uint32_t)op->access.split, columns,
+                      bands_of(&op->access));
   return true;
 }
 

@@ -65,9 +65,6 @@ static bool load_operands(Machine *machine, const WgmmaOp *op) {
   else if (!mma_load_shared(machine, &op->op.origin, cta, &op->a, op->transpose_a, from, 0, WARP_ROWS, &a))
     return false;
   if (!mma_load_shared(machine, &op->op.origin, cta, &op->b, op->transpose_b, 0, 0, n, &b)) return false;
-  if (!op->a_in_registers)
-    engine_event(machine, &op->op, EVENT_ASYNC_READ, cta, SPACE_SHARED, op->a.start, 64 * 32);
-  engine_event(machine, &op->op, EVENT_ASYNC_READ, cta, SPACE_SHARED, op->b.start, (uint64_t)n * 32);
   return true;
 }
 

@@ -28,6 +28,9 @@ static ExecResult exec_ldmatrix(Machine *machine, Warp *warp, const Inst *inst, 
       const uint8_t *from = row_address(machine, warp, inst, &inst->ops[1], tile * 8 + r, false);
       if (from == NULL) return EXEC_FAULT;
       memcpy(t.at[r], from, 16);
+      Space space = inst->nspaces > 0 ? inst_space(inst, 0) : SPACE_GENERIC;
+      machine_event(machine, EVENT_READ, warp, 1u << (tile * 8 + r), space,
+                    op_address(warp, &inst->ops[1], tile * 8 + r), 16);
     }
     uint32_t *d = row32(warp, fragment(&inst->ops[0], tile));
     for (int lane = 0; lane < WARP_LANES; lane++) {

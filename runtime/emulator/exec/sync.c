@@ -94,15 +94,22 @@ static ExecResult wait_barrier(Machine *machine, Warp *warp, uint32_t lanes, uin
 }
 
 static ExecResult exec_bar_sync(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  if (is_resumed(warp)) return EXEC_NEXT;
+  if (is_resumed(warp)) {
+    machine_event(machine, EVENT_BARRIER, warp, lanes, SPACE_GENERIC, warp->groups[warp->current].wait.number,
+                  0);
+    return EXEC_NEXT;
+  }
   if (!warp_meet(machine, warp, lanes, 0xffffffffu)) return EXEC_BLOCK;
   BarrierArgs args;
   if (!barrier_args(machine, warp, inst, 0, 1, lanes, &args)) return EXEC_FAULT;
   uint32_t generation = warp->cta->barriers[args.id].generation;
+  machine_event(machine, EVENT_ARRIVE, warp, lanes, SPACE_GENERIC, args.id, args.threads);
   if (!arrive(warp->cta, args.id, args.threads)) return mismatch(machine, warp, &args);
   complete_if_full(machine, warp->cta, args.id);
-  machine_event(machine, EVENT_BARRIER, warp, lanes, SPACE_GENERIC, args.id, args.threads);
-  if (warp->cta->barriers[args.id].generation != generation) return EXEC_NEXT;
+  if (warp->cta->barriers[args.id].generation != generation) {
+    machine_event(machine, EVENT_BARRIER, warp, lanes, SPACE_GENERIC, args.id, args.threads);
+    return EXEC_NEXT;
+  }
   return wait_barrier(machine, warp, lanes, args.id, generation);
 }
 
@@ -111,15 +118,16 @@ static ExecResult exec_bar_arrive(Machine *machine, Warp *warp, const Inst *inst
   BarrierArgs args;
   if (!barrier_args(machine, warp, inst, 0, 1, lanes, &args)) return EXEC_FAULT;
   if (args.threads == 0) return machine_fault(machine, warp, -1, "an arrival needs the number of threads");
+  machine_event(machine, EVENT_ARRIVE, warp, lanes, SPACE_GENERIC, args.id, args.threads);
   if (!arrive(warp->cta, args.id, args.threads)) return mismatch(machine, warp, &args);
   complete_if_full(machine, warp->cta, args.id);
-  machine_event(machine, EVENT_BARRIER, warp, lanes, SPACE_GENERIC, args.id, args.threads);
   return EXEC_NEXT;
 }
 
 // bar.red.popc.u32 d, id{, n}, p;  bar.red.and.pred p, id{, n}, q
-static ExecResult red_result(Warp *warp, const Inst *inst, uint32_t lanes, uint32_t id) {
+static ExecResult red_result(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes, uint32_t id) {
   const NamedBarrier *barrier = &warp->cta->barriers[id];
+  machine_event(machine, EVENT_BARRIER, warp, lanes, SPACE_GENERIC, id, 0);
   if (inst_has(inst, MOD_popc)) {
     FOR_LANES(lane, lanes) op_set(warp, &inst->ops[0], (int)lane, barrier->result_popc);
   } else {
@@ -133,14 +141,15 @@ static ExecResult exec_bar_red(Machine *machine, Warp *warp, const Inst *inst, u
   int last = inst->nops - 1;
   BarrierArgs args;
   if (!barrier_args(machine, warp, inst, 1, last > 2 ? 2 : 99, lanes, &args)) return EXEC_FAULT;
-  if (is_resumed(warp)) return red_result(warp, inst, lanes, args.id);
+  if (is_resumed(warp)) return red_result(machine, warp, inst, lanes, args.id);
   if (!warp_meet(machine, warp, lanes, 0xffffffffu)) return EXEC_BLOCK;
   NamedBarrier *barrier = &warp->cta->barriers[args.id];
   uint32_t generation = barrier->generation;
+  machine_event(machine, EVENT_ARRIVE, warp, lanes, SPACE_GENERIC, args.id, args.threads);
   if (!arrive(warp->cta, args.id, args.threads)) return mismatch(machine, warp, &args);
   vote(barrier, lanes, row_pred(warp, &inst->ops[last]));
   complete_if_full(machine, warp->cta, args.id);
-  if (barrier->generation != generation) return red_result(warp, inst, lanes, args.id);
+  if (barrier->generation != generation) return red_result(machine, warp, inst, lanes, args.id);
   return wait_barrier(machine, warp, lanes, args.id, generation);
 }
 
@@ -191,7 +200,7 @@ static ExecResult exec_cluster_arrive(Machine *machine, Warp *warp, const Inst *
   }
   warp->cluster_arrived |= lanes;
   cluster->barrier_arrived += (uint32_t)__builtin_popcount(lanes);
-  machine_event(machine, EVENT_BARRIER, warp, lanes, SPACE_SHARED_CLUSTER, 0, 0);
+  machine_event(machine, EVENT_ARRIVE, warp, lanes, SPACE_SHARED_CLUSTER, 0, 0);
   complete_cluster(machine, cluster);
   return EXEC_NEXT;
 }
@@ -203,9 +212,15 @@ static bool cluster_ready(Machine *machine, Warp *warp, const Wait *wait) {
 
 static ExecResult exec_cluster_wait(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   Cluster *cluster = warp->cta->cluster;
-  if (is_resumed(warp)) return EXEC_NEXT;
+  if (is_resumed(warp)) {
+    machine_event(machine, EVENT_BARRIER, warp, lanes, SPACE_SHARED_CLUSTER, 0, 0);
+    return EXEC_NEXT;
+  }
   if (inst_has(inst, MOD_aligned) && !warp_meet(machine, warp, lanes, 0xffffffffu)) return EXEC_BLOCK;
-  if (warp->cluster_phase != cluster->barrier_generation) return EXEC_NEXT;
+  if (warp->cluster_phase != cluster->barrier_generation) {
+    machine_event(machine, EVENT_BARRIER, warp, lanes, SPACE_SHARED_CLUSTER, 0, 0);
+    return EXEC_NEXT;
+  }
   uint32_t waiting = lanes & warp->cluster_arrived;
   if (waiting == 0) return EXEC_NEXT;
   Wait wait = {

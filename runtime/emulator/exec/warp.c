@@ -302,6 +302,7 @@ ExecResult warp_exit(Machine *machine, Warp *warp, uint32_t lanes) {
   group->lanes &= ~lanes;
   if (group->lanes == 0) remove_group(warp, warp->current);
   machine->progress++;
+  machine_event(machine, EVENT_THREAD_EXIT, warp, lanes, SPACE_GENERIC, 0, 0);
   barriers_after_exit(machine, warp, lanes);
   return EXEC_MOVED;
 }
@@ -370,6 +371,7 @@ static ExecResult execute(Machine *machine, Warp *warp, LaneGroup *group) {
   if (lanes == 0) return EXEC_NEXT;
   if (inst->error != NULL)
     return machine_fault(machine, warp, first_lane(lanes), "cannot execute: %s", inst->error);
+  machine_event(machine, EVENT_ISSUE, warp, lanes, SPACE_GENERIC, 0, 0);
   return inst->exec(machine, warp, inst, lanes);
 }
 
