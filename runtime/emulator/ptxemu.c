@@ -157,7 +157,18 @@ bool ptxemu_read(PtxEmu *emu, uint64_t address, void *data, uint64_t bytes) {
 
 bool ptxemu_encode_tensor_map(PtxEmu *emu, const PtxEmuTensorMap *map, uint8_t out[128]) {
   SpaceError why = {""};
-  if (tensor_map_encode(map, out, &why)) return true;
+  TensorMapSpec spec = {.type = map->type,
+                        .rank = map->rank,
+                        .address = map->address,
+                        .interleave = map->interleave,
+                        .swizzle = map->swizzle,
+                        .l2_promotion = map->l2_promotion,
+                        .fill_nan = map->fill_nan};
+  memcpy(spec.size, map->size, sizeof spec.size);
+  memcpy(spec.stride, map->stride, sizeof spec.stride);
+  memcpy(spec.box, map->box, sizeof spec.box);
+  memcpy(spec.element_stride, map->element_stride, sizeof spec.element_stride);
+  if (tensor_map_encode(&spec, out, &why)) return true;
   emu->report = text_copy(emu->launch, why.text, strlen(why.text));
   return false;
 }

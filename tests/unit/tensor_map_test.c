@@ -3,15 +3,15 @@
 
 #include "check.h"
 
-static PtxEmuTensorMap plain(void) {
-  return (PtxEmuTensorMap){.type = 6,
-                           .rank = 2,
-                           .address = 0x7f0000000000,
-                           .size = {64, 128},
-                           .stride = {0, 128},
-                           .box = {64, 64},
-                           .element_stride = {1, 1},
-                           .swizzle = 3};
+static TensorMapSpec plain(void) {
+  return (TensorMapSpec){.type = 6,
+                         .rank = 2,
+                         .address = 0x7f0000000000,
+                         .size = {64, 128},
+                         .stride = {0, 128},
+                         .box = {64, 64},
+                         .element_stride = {1, 1},
+                         .swizzle = 3};
 }
 
 static void test_driver_words(Checks *checks) {
@@ -22,7 +22,7 @@ static void test_driver_words(Checks *checks) {
                                     [7] = 0x3f,
                                     [8] = 0x2000,
                                     [9] = 0x400};
-  PtxEmuTensorMap map = plain();
+  TensorMapSpec map = plain();
   uint64_t words[16];
   SpaceError why;
   CHECK(checks, tensor_map_encode(&map, (uint8_t *)words, &why));
@@ -30,16 +30,16 @@ static void test_driver_words(Checks *checks) {
 }
 
 static void test_round_trip(Checks *checks) {
-  PtxEmuTensorMap map = {.type = 12,
-                         .rank = 5,
-                         .address = 0x123456789ab0,
-                         .size = {1u << 20, 7, (uint64_t)1 << 32, 3, 99},
-                         .stride = {0, 0x1000, 0xF123456780, 16, 0xABCDE0},
-                         .box = {32, 5, 1, 2, 11},
-                         .element_stride = {1, 2, 3, 8, 5},
-                         .swizzle = 4,
-                         .l2_promotion = 2,
-                         .fill_nan = 1};
+  TensorMapSpec map = {.type = 12,
+                       .rank = 5,
+                       .address = 0x123456789ab0,
+                       .size = {1u << 20, 7, (uint64_t)1 << 32, 3, 99},
+                       .stride = {0, 0x1000, 0xF123456780, 16, 0xABCDE0},
+                       .box = {32, 5, 1, 2, 11},
+                       .element_stride = {1, 2, 3, 8, 5},
+                       .swizzle = 4,
+                       .l2_promotion = 2,
+                       .fill_nan = 1};
   uint8_t bytes[128];
   TensorMap out;
   SpaceError why;
@@ -61,7 +61,7 @@ static void test_round_trip(Checks *checks) {
   CHECK_INT(checks, tensor_map_bytes(&out), 32 * 4 * 3 * 1 * 1 * 3);
 }
 
-static void rejects(Checks *checks, PtxEmuTensorMap map, const char *word) {
+static void rejects(Checks *checks, TensorMapSpec map, const char *word) {
   uint8_t bytes[128];
   SpaceError why = {""};
   CHECK(checks, !tensor_map_encode(&map, bytes, &why));
@@ -69,7 +69,7 @@ static void rejects(Checks *checks, PtxEmuTensorMap map, const char *word) {
 }
 
 static void test_rules(Checks *checks) {
-  PtxEmuTensorMap map;
+  TensorMapSpec map;
   map = plain(), map.rank = 6, rejects(checks, map, "rank");
   map = plain(), map.type = 16, rejects(checks, map, "type");
   map = plain(), map.address += 8, rejects(checks, map, "address");
@@ -88,7 +88,7 @@ static void test_rules(Checks *checks) {
 }
 
 static void test_padded(Checks *checks) {
-  PtxEmuTensorMap map = plain();
+  TensorMapSpec map = plain();
   map.type = 14, map.size[0] = 256, map.box[0] = 128;
   uint8_t bytes[128];
   TensorMap out;

@@ -140,6 +140,8 @@ static const char *select_mma(Inst *inst) {
   MmaKind kind = kind_of(inst);
   if (inst_mod_in(inst, MC_KIND) == MOD_COUNT) return "the kind is missing";
   if (inst_has(inst, MOD_sp)) return "sparse instructions are not supported";
+  if (inst->ops[3].kind != OPERAND_REG || inst->ops[3].row != ROW_32)
+    return "the instruction descriptor must be a 32-bit register";
   if (inst_has(inst, MOD_ashift))
     return ".ashift is not supported: nothing documents what its first row receives";
   if (inst_has(inst, MOD_ws) && (inst_has(inst, MOD_cta_group_2) || kind_is_scaled(kind)))
@@ -158,7 +160,7 @@ static const char *select_mma(Inst *inst) {
 const InstDef tcgen05_mma_insts[] = {
     {.name = "tcgen05.mma",
      .classes = MMA_CLASSES,
-     .operands = "mxli*",
+     .operands = "mxlx*",
      .min_sm = 100,
      .exec = exec_mma,
      .select = select_mma},

@@ -104,7 +104,7 @@ uint64_t tensor_map_bytes(const TensorMap *map) {
 // ---- encoding
 
 typedef struct {
-  const PtxEmuTensorMap *map;
+  const TensorMapSpec *map;
   const TypeRow *type;
   SpaceError *why;
 } Encoding;
@@ -113,7 +113,7 @@ typedef struct {
   ((holds) || (snprintf((encoding)->why->text, sizeof(encoding)->why->text, __VA_ARGS__), false))
 
 static bool check_enums(const Encoding *e) {
-  const PtxEmuTensorMap *m = e->map;
+  const TensorMapSpec *m = e->map;
   return RULE(e, m->rank >= 1 && m->rank <= 5, "tensor map: rank %d is not in 1 to 5", m->rank) &&
          RULE(e, m->interleave >= 0 && m->interleave <= 2, "tensor map: interleave %d is not in 0 to 2",
               m->interleave) &&
@@ -127,7 +127,7 @@ static bool check_enums(const Encoding *e) {
 }
 
 static bool check_dimension(const Encoding *e, int i, uint64_t align) {
-  const PtxEmuTensorMap *m = e->map;
+  const TensorMapSpec *m = e->map;
   return RULE(e, m->size[i] >= 1 && m->size[i] <= (uint64_t)1 << 32,
               "tensor map: size %llu of dimension %d is not in 1 to 2^32", (unsigned long long)m->size[i],
               i) &&
@@ -143,7 +143,7 @@ static bool check_dimension(const Encoding *e, int i, uint64_t align) {
 }
 
 static bool check_box(const Encoding *e) {
-  const PtxEmuTensorMap *m = e->map;
+  const TensorMapSpec *m = e->map;
   static const int spans[7] = {0, 32, 64, 128, 128, 128, 128};
   uint32_t inner = m->box[0] * (uint32_t)e->type->shared_bits / 8;
   uint64_t total = inner;
@@ -165,7 +165,7 @@ static bool check_box(const Encoding *e) {
 }
 
 static bool check_rules(const Encoding *e) {
-  const PtxEmuTensorMap *m = e->map;
+  const TensorMapSpec *m = e->map;
   bool padded = e->type->shared_bits != e->type->global_bits;
   uint64_t align = m->interleave == 2 || padded ? 32 : 16;
   if (!check_enums(e)) return false;
@@ -177,7 +177,7 @@ static bool check_rules(const Encoding *e) {
   return check_box(e);
 }
 
-static void write_header(uint64_t *w, const PtxEmuTensorMap *m, const TypeRow *type) {
+static void write_header(uint64_t *w, const TensorMapSpec *m, const TypeRow *type) {
   w[0] = m->address;
   put(w, 1, 4, (uint64_t)m->rank - 1);
   put(w, 1, 7, (uint64_t)type->code);
@@ -189,7 +189,7 @@ static void write_header(uint64_t *w, const PtxEmuTensorMap *m, const TypeRow *t
   put(w, 1, 19, m->swizzle > 3 ? (uint64_t)m->swizzle - 3 : 0);
 }
 
-bool tensor_map_encode(const PtxEmuTensorMap *map, uint8_t out[128], SpaceError *why) {
+bool tensor_map_encode(const TensorMapSpec *map, uint8_t out[128], SpaceError *why) {
   if (map->type < 0 || map->type > 15) return fail(why, "tensor map: the data type is not in 0 to 15");
   Encoding encoding = {map, &types[map->type], why};
   if (!check_rules(&encoding)) return false;

@@ -8,7 +8,6 @@
 
 #include "async/smem_desc.h"
 #include "mem/space.h"
-#include "ptxemu.h"
 
 // Codes of the object and of tensormap.replace .elemtype; not the driver's enumeration.
 typedef enum {
@@ -43,10 +42,19 @@ typedef struct {
   uint32_t step[5];    // element strides
 } TensorMap;
 
+// What cuTensorMapEncodeTiled takes; dimension 0 is the innermost, codes are the driver API's.
+typedef struct {
+  int type, rank;
+  uint64_t address;
+  uint64_t size[5], stride[5];  // elements; bytes, stride[0] is not used
+  uint32_t box[5], element_stride[5];
+  int interleave, swizzle, l2_promotion, fill_nan;
+} TensorMapSpec;
+
 // False with the reason when the bytes are no tensor map that can be executed.
 bool tensor_map_decode(const uint8_t bytes[128], TensorMap *map, SpaceError *why);
 // As cuTensorMapEncodeTiled: false with the broken rule.
-bool tensor_map_encode(const PtxEmuTensorMap *map, uint8_t out[128], SpaceError *why);
+bool tensor_map_encode(const TensorMapSpec *spec, uint8_t out[128], SpaceError *why);
 
 // Elements of the box in a dimension after element strides (dimension 0 has none), and the pitch of the
 // shared tile's rows.

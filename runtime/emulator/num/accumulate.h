@@ -14,7 +14,7 @@ enum {
   NUM_TILE_MAX_K = 64,
   NUM_EXPONENT_ZERO = -126,  // what a zero accumulator counts as
   NUM_EXPONENT_ZERO_FACTOR =
-      -1000,                   // a product with a zero factor never sets the alignment (measured on sm_90)
+      -1000,                   // a product with a zero factor never sets the alignment (measured)
   NUM_EXPONENT_SPECIAL = 4000  // marks NaN and infinity
 };
 
