@@ -1,5 +1,6 @@
-// Global memory: allocations of their own calloc each, spread over emulated addresses with unmapped gaps between them, so that an
-// access outside of an allocation is a fault however far it goes. Shared by all workers of a launch.
+// Global memory: allocations of their own calloc each, spread over emulated addresses with unmapped gaps
+// between them, so that an access outside of an allocation is a fault however far it goes. Shared by all
+// workers of a launch.
 #ifndef PTXEMU_MEM_GMEM_H
 #define PTXEMU_MEM_GMEM_H
 
@@ -25,7 +26,8 @@ bool gmem_release(Gmem *gmem, uint64_t base);
 // The block that holds the address (bytes == 0: nearest block below, for reports), or NULL.
 const GmemBlock *gmem_block(const Gmem *gmem, uint64_t address, uint64_t bytes);
 
-// Host address, or NULL when any byte lies outside of one block. `*hint` is a caller-owned cache of the last block (may start as NULL).
+// Host address, or NULL when any byte lies outside of one block. `*hint` is a caller-owned cache of the last
+// block (may start as NULL).
 uint8_t *gmem_find(const Gmem *gmem, uint64_t address, uint64_t bytes, const GmemBlock **hint);
 
 #endif

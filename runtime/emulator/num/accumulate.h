@@ -12,10 +12,9 @@
 enum {
   NUM_TILE_MAX_ROWS = 256,
   NUM_TILE_MAX_K = 64,
-  NUM_EXPONENT_ZERO = -126,  // what a zero accumulator counts as
-  NUM_EXPONENT_ZERO_FACTOR =
-      -1000,                   // a product with a zero factor never sets the alignment (measured)
-  NUM_EXPONENT_SPECIAL = 4000  // marks NaN and infinity
+  NUM_EXPONENT_ZERO = -126,          // what a zero accumulator counts as
+  NUM_EXPONENT_ZERO_FACTOR = -1000,  // a product with a zero factor never sets the alignment (measured)
+  NUM_EXPONENT_SPECIAL = 4000        // marks NaN and infinity
 };
 
 // One decoded operand. Element (row, k) is value[row * NUM_TILE_MAX_K + k]; `exponent` is that of the
