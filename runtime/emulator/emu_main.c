@@ -19,6 +19,7 @@ static const char usage_text[] =
     "usage: tile-emu FILE.ptx --entry NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] [--cluster X[,Y[,Z]]] "
     "[--shared BYTES]\n"
     "                [--sms N] --arg ARG... [--order fair|lazy|random:SEED] [--check LIST] [--max-steps N] "
+    "[--workers N] "
     "[--stats]\n"
     "ARG, one a kernel parameter in order:\n"
     "  in:NAME=x.npy  out:NAME=y.npy:DTYPE:D0xD1  inout:NAME=x.npy[:y.npy]   the array's address\n"
@@ -61,10 +62,14 @@ static bool set_option(Options *o, const char *name, const char *value, bool *kn
     o->args[o->nargs++] = value;
     return true;
   }
-  if (strcmp(name, "--shared") == 0 || strcmp(name, "--sms") == 0) {
-    if (!parse_number(value, &number) || number > 0x7fffffff) return false;
-    *(strcmp(name, "--sms") == 0 ? &o->launch.sms : &o->launch.dynamic_shared) = (uint32_t)number;
-    return true;
+  uint32_t *small = strcmp(name, "--sms") == 0       ? &o->launch.sms
+                    : strcmp(name, "--shared") == 0  ? &o->launch.dynamic_shared
+                    : strcmp(name, "--workers") == 0 ? &o->launch.workers
+                                                     : NULL;
+  if (small != NULL) {
+    bool ok = parse_number(value, &number) && number <= 0x7fffffff;
+    *small = (uint32_t)number;
+    return ok;
   }
   if (strcmp(name, "--max-steps") == 0) return parse_number(value, &o->launch.max_steps);
   return *known = false;

@@ -23,6 +23,7 @@
 #ifndef PTXEMU_MACHINE_H
 #define PTXEMU_MACHINE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -174,6 +175,7 @@ typedef enum {
 typedef struct {
   bool happened;
   bool hang;
+  uint32_t cluster;  // that was running
   const char *text;  // complete report, in the launch arena
 } Fault;
 
@@ -198,7 +200,10 @@ struct Machine {
   uint32_t event_mask;  // bit per EventKind that somebody listens to
   struct Observers *observers;
   const struct Arch *arch;
-  uint32_t next_cluster;                  // first that has not started; clusterlaunchcontrol may take it
+  uint32_t next_cluster;     // the next that this worker starts; clusterlaunchcontrol may take it
+  uint32_t cluster_step;     // distance to the one after it: the number of workers
+  uint32_t running;          // cluster whose turn it is
+  atomic_uint *first_fault;  // of all workers: no cluster behind it is started
   uint64_t last_progress, progress_step;  // steps at which progress was last seen to change
   TextBuf *log;                           // vprintf
   bool uninit_poison;                     // a checking mode fills fresh memory with a pattern

@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "async/engine.h"
 #include "async/tensor_map.h"
 #include "check/observer.h"
-#include "exec/exec.h"
-#include "exec/report.h"
+#include "exec/workers.h"
 #include "machine.h"
 
 struct PtxEmuModule {
@@ -224,46 +222,25 @@ static const char *check_shape(Arena *arena, const Launch *l, const Function *en
   return NULL;
 }
 
-static PtxEmuStatus outcome(PtxEmu *emu, Machine *m) {
-  emu->output = m->log->len > 0 ? m->log->data : "";
-  if (m->fault.happened) {
-    emu->report = m->fault.text;
-    return m->fault.hang ? PTXEMU_HANG : PTXEMU_FAULT;
-  }
-  if (m->findings->count == 0) return PTXEMU_OK;
-  emu->report = m->findings->text.data;
-  return PTXEMU_FINDING;
-}
-
-static PtxEmuStatus run(PtxEmu *emu, const Launch *launch, uint32_t checks, PtxEmuStats *stats) {
-  Machine *m = ARENA_NEW(emu->launch, Machine);
-  m->launch = launch;
-  m->module = launch->module;
-  m->gmem = emu->gmem;
-  m->arena = emu->launch;
-  m->checks = checks;
-  m->findings = ARENA_NEW(emu->launch, Findings);
-  m->findings->text.arena = emu->launch;
-  m->observers = ARENA_NEW(emu->launch, Observers);
-  m->log = ARENA_NEW(emu->launch, TextBuf);
-  m->log->arena = emu->launch;
-  if (!engine_begin(m)) {
-    emu->report = out_of_memory;
-    return PTXEMU_USAGE;
-  }
-  launch_run(m);
-  observers_end(m);
-  engine_end(m);
-  if (stats != NULL)
-    *stats = (PtxEmuStats){m->steps, m->lane_steps,
-                           m->next_cluster * (uint64_t)launch->cluster[0] * launch->cluster[1] *
-                               launch->cluster[2]};
-  return outcome(emu, m);
-}
-
 static PtxEmuStatus usage(PtxEmu *emu, const char *text) {
   emu->report = text;
   return PTXEMU_USAGE;
+}
+
+static PtxEmuStatus run(PtxEmu *emu, const Launch *launch, uint32_t checks, uint32_t workers,
+                        PtxEmuStats *stats) {
+  LaunchOutcome outcome = launch_on_workers(emu->launch, emu->gmem, launch, checks, workers);
+  uint64_t ctas = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+  if (stats != NULL) *stats = (PtxEmuStats){outcome.steps, outcome.lane_steps, ctas};
+  emu->output = outcome.output;
+  if (outcome.fault.happened) {
+    emu->report = outcome.fault.text;
+    return outcome.fault.hang ? PTXEMU_HANG : PTXEMU_FAULT;
+  }
+  if (outcome.out_of_memory) return usage(emu, out_of_memory);
+  if (outcome.findings == NULL) return PTXEMU_OK;
+  emu->report = outcome.findings;
+  return PTXEMU_FINDING;
 }
 
 PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *entry_name,
@@ -291,5 +268,5 @@ PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *
   uint32_t checks;
   error = checks_parse(emu->launch, in->checks != NULL ? in->checks : "default", &checks);
   if (error != NULL) return usage(emu, error);
-  return run(emu, launch, checks, stats);
+  return run(emu, launch, checks, in->workers, stats);
 }

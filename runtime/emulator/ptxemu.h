@@ -95,6 +95,7 @@ typedef struct {
   uint32_t sms;        // CTAs resident at once; 0: the emulator's choice
   const char *checks;  // comma list as of --check; NULL: "default"
   uint64_t max_steps;  // warp instructions, 0: no limit
+  uint32_t workers;    // threads of the host, 0: one a core; results don't depend on it
 } PtxEmuLaunch;
 
 typedef struct {

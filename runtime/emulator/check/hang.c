@@ -119,5 +119,5 @@ void hang_report(Machine *machine, bool livelock) {
   for (int i = 0; i < machine->nclusters; i++)
     describe_cluster(&out, machine, machine->clusters[i], &shown, &hidden);
   if (hidden > 0) textbuf_printf(&out, "- and %d more groups of lanes\n", hidden);
-  machine->fault = (Fault){.happened = true, .hang = true, .text = out.data};
+  machine->fault = (Fault){.happened = true, .hang = true, .cluster = machine->running, .text = out.data};
 }

@@ -18,14 +18,17 @@ uint8_t *machine_address(Machine *machine, Warp *warp, int lane, Space space, ui
   return host;
 }
 
-// The common cases without a call: own shared memory, and the global block that was hit last.
-static inline uint8_t *quick_address(const Machine *machine, const Warp *warp, Space space, uint64_t address,
-                                     uint64_t bytes) {
+typedef struct {
+  uint8_t *at[WARP_LANES];
+} Hosts;
+
+// The common cases without a call: own shared memory, and the global block that was hit last. NULL: the long
+// way.
+static inline uint8_t *quick(const Machine *machine, const Warp *warp, Space space, uint64_t address,
+                             uint64_t bytes) {
   if (space == SPACE_SHARED) {
-    uint64_t offset = address - ((uint64_t)warp->cta->rank << SHARED_RANK_SHIFT);
-    return offset + bytes <= warp->cta->smem_bytes && offset < warp->cta->smem_bytes
-               ? warp->cta->smem + offset
-               : NULL;
+    uint64_t offset = address - ((uint64_t)warp->cta->rank << SHARED_RANK_SHIFT), end = warp->cta->smem_bytes;
+    return offset < end && bytes <= end - offset ? warp->cta->smem + offset : NULL;
   }
   const GmemBlock *block = machine->gmem_hint;
   if (block == NULL || space > SPACE_GLOBAL) return NULL;
@@ -33,11 +36,38 @@ static inline uint8_t *quick_address(const Machine *machine, const Warp *warp, S
   return offset < block->bytes && bytes <= block->bytes - offset ? block->host + offset : NULL;
 }
 
-static inline uint8_t *address_of(Machine *machine, Warp *warp, int lane, Space space, uint64_t address,
-                                  uint64_t bytes, bool write) {
-  uint8_t *host = quick_address(machine, warp, space, address, bytes);
-  if (host != NULL && address % bytes == 0) return host;
-  return machine_address(machine, warp, lane, space, address, bytes, bytes, write);
+static void addresses(const Warp *warp, const Operand *op, uint64_t out[WARP_LANES]) {
+  if (op->row == ROW_64) {
+    const uint64_t *base = row64(warp, op);
+    for (int i = 0; i < WARP_LANES; i++) out[i] = base[i] + (uint64_t)op->value;
+  } else if (op->row == ROW_32) {
+    const uint32_t *base = row32(warp, op);
+    for (int i = 0; i < WARP_LANES; i++) out[i] = (uint32_t)(base[i] + (uint32_t)op->value);
+  } else {
+    for (int i = 0; i < WARP_LANES; i++) out[i] = (uint64_t)op->value;
+  }
+}
+
+// Where each lane's access goes; false after reporting a fault.
+static bool resolve(Machine *machine, Warp *warp, const Inst *inst, const Operand *op, uint32_t lanes,
+                    bool write, Hosts *hosts) {
+  Space space = (Space)inst->aux;
+  uint64_t bytes = inst->bytes, address[WARP_LANES];
+  addresses(warp, op, address);
+  FOR_LANES(lane, lanes) {
+    uint8_t *host = quick(machine, warp, space, address[lane], bytes);
+    if (host == NULL || (address[lane] & (bytes - 1)) != 0) {
+      host = machine_address(machine, warp, (int)lane, space, address[lane], bytes, bytes, write);
+    }
+    if (host == NULL) return false;
+    hosts->at[lane] = host;
+  }
+  if (machine->event_mask >> (write ? EVENT_WRITE : EVENT_READ) & 1) {
+    FOR_LANES(lane, lanes) {
+      machine_event(machine, write ? EVENT_WRITE : EVENT_READ, warp, 1u << lane, space, address[lane], bytes);
+    }
+  }
+  return true;
 }
 
 static int64_t extend(uint64_t value, int bits) {
@@ -46,19 +76,8 @@ static int64_t extend(uint64_t value, int bits) {
 
 static uint64_t read_value(const uint8_t *from, int size) {
   uint64_t value = 0;
-  switch (size) {
-  case 1:
-    return *from;
-  case 2:
-    memcpy(&value, from, 2);
-    return value;
-  case 4:
-    memcpy(&value, from, 4);
-    return value;
-  default:
-    memcpy(&value, from, 8);
-    return value;
-  }
+  memcpy(&value, from, (size_t)size);
+  return value;
 }
 
 static const Operand *element(const Operand *op, int index) {
@@ -69,51 +88,48 @@ static int element_count(const Operand *op) {
   return op->kind == OPERAND_VECTOR ? op->nelems : 1;
 }
 
-static void load_element(Warp *warp, const Inst *inst, const Operand *d, int lane, const uint8_t *from,
-                         int size) {
-  if (d->kind != OPERAND_REG) return;
-  if (size == 16) {
-    op_set128(warp, d, lane, read_value(from, 8), read_value(from + 8, 8));
-    return;
-  }
-  uint64_t value = read_value(from, size);
-  if (ptx_type_signed((PtxType)inst->types[0])) value = (uint64_t)extend(value, size * 8);
-  if (d->row == ROW_32 && ptx_type_bits((PtxType)d->type) == 32) {
-    row32(warp, d)[lane] = (uint32_t)value;
-  } else {
-    op_set(warp, d, lane, value);
+// Any register, any size.
+static void load_any(Warp *warp, const Operand *d, uint32_t lanes, const Hosts *hosts, int at, int size,
+                     bool is_signed) {
+  FOR_LANES(lane, lanes) {
+    const uint8_t *from = hosts->at[lane] + at;
+    if (size == 16) {
+      op_set128(warp, d, (int)lane, read_value(from, 8), read_value(from + 8, 8));
+    } else {
+      uint64_t value = read_value(from, size);
+      op_set(warp, d, (int)lane, is_signed ? (uint64_t)extend(value, size * 8) : value);
+    }
   }
 }
+
+#define LOAD_LANES(row, T, lanes, hosts, offset)                                                             \
+  FOR_LANES(lane, lanes) {                                                                                   \
+    T value_;                                                                                                \
+    memcpy(&value_, (hosts)->at[lane] + (offset), sizeof value_);                                            \
+    (row)[lane] = value_;                                                                                    \
+  }
 
 static ExecResult exec_ld(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  Space space = (Space)inst->aux;
-  const Operand *d = &inst->ops[0], *a = &inst->ops[1];
-  int count = element_count(d), size = ptx_type_bits((PtxType)inst->types[0]) / 8;
-  uint64_t bytes = inst->bytes;
-  FOR_LANES(lane, lanes) {
-    uint64_t address = op_address(warp, a, (int)lane);
-    const uint8_t *from = address_of(machine, warp, (int)lane, space, address, bytes, false);
-    if (from == NULL) return EXEC_FAULT;
-    for (int i = 0; i < count; i++) load_element(warp, inst, element(d, i), (int)lane, from + i * size, size);
-    machine_event(machine, EVENT_READ, warp, 1u << lane, space, address, bytes);
-  }
-  return EXEC_NEXT;
-}
-
-// 32-bit elements into 32-bit registers, one or more
-static ExecResult exec_ld32(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  Space space = (Space)inst->aux;
-  const Operand *d = &inst->ops[0], *a = &inst->ops[1];
-  int count = element_count(d);
-  uint64_t bytes = inst->bytes;
-  uint32_t *rows[8];
-  for (int i = 0; i < count; i++) rows[i] = row32(warp, element(d, i));
-  FOR_LANES(lane, lanes) {
-    uint64_t address = op_address(warp, a, (int)lane);
-    const uint8_t *from = address_of(machine, warp, (int)lane, space, address, bytes, false);
-    if (from == NULL) return EXEC_FAULT;
-    for (int i = 0; i < count; i++) memcpy(&rows[i][lane], from + 4 * i, 4);
-    machine_event(machine, EVENT_READ, warp, 1u << lane, space, address, bytes);
+  const Operand *d = &inst->ops[0];
+  int count = element_count(d), size = inst->bytes / count;
+  bool is_signed = ptx_type_signed((PtxType)inst->types[0]);
+  Hosts hosts;
+  if (!resolve(machine, warp, inst, &inst->ops[1], lanes, false, &hosts)) return EXEC_FAULT;
+  for (int i = 0; i < count; i++) {
+    const Operand *op = element(d, i);
+    int at = i * size;
+    if (op->kind != OPERAND_REG) continue;
+    if (op->row == ROW_32 && size == 4) {
+      LOAD_LANES(row32(warp, op), uint32_t, lanes, &hosts, at)
+    } else if (op->row == ROW_32 && size == 2 && !is_signed) {
+      LOAD_LANES(row32(warp, op), uint16_t, lanes, &hosts, at)
+    } else if (op->row == ROW_32 && size == 1 && !is_signed) {
+      LOAD_LANES(row32(warp, op), uint8_t, lanes, &hosts, at)
+    } else if (op->row == ROW_64 && size == 8) {
+      LOAD_LANES(row64(warp, op), uint64_t, lanes, &hosts, at)
+    } else {
+      load_any(warp, op, lanes, &hosts, at, size, is_signed);
+    }
   }
   return EXEC_NEXT;
 }
@@ -124,44 +140,40 @@ static ExecResult exec_ld_poll(Machine *machine, Warp *warp, const Inst *inst, u
   return exec_ld(machine, warp, inst, lanes);
 }
 
-static void store_element(const Warp *warp, const Operand *a, int lane, uint8_t *to, int size) {
-  uint64_t value = op_get(warp, a, lane);
-  memcpy(to, &value, (size_t)(size > 8 ? 8 : size));
-  if (size < 16) return;
-  value = op_get_hi(warp, a, lane);
-  memcpy(to + 8, &value, 8);
+static void store_any(const Warp *warp, const Operand *s, uint32_t lanes, const Hosts *hosts, int at,
+                      int size) {
+  FOR_LANES(lane, lanes) {
+    uint64_t parts[2] = {op_get(warp, s, (int)lane), op_get_hi(warp, s, (int)lane)};
+    memcpy(hosts->at[lane] + at, parts, (size_t)size);
+  }
 }
+
+#define STORE_LANES(row, T, lanes, hosts, offset)                                                            \
+  FOR_LANES(lane, lanes) {                                                                                   \
+    T value_ = (T)(row)[lane];                                                                               \
+    memcpy((hosts)->at[lane] + (offset), &value_, sizeof value_);                                            \
+  }
 
 static ExecResult exec_st(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  Space space = (Space)inst->aux;
-  const Operand *a = &inst->ops[0], *s = &inst->ops[1];
-  int count = element_count(s), size = ptx_type_bits((PtxType)inst->types[0]) / 8;
-  uint64_t bytes = inst->bytes;
-  machine->progress += space != SPACE_LOCAL && space != SPACE_PARAM;
-  FOR_LANES(lane, lanes) {
-    uint64_t address = op_address(warp, a, (int)lane);
-    uint8_t *to = address_of(machine, warp, (int)lane, space, address, bytes, true);
-    if (to == NULL) return EXEC_FAULT;
-    for (int i = 0; i < count; i++) store_element(warp, element(s, i), (int)lane, to + i * size, size);
-    machine_event(machine, EVENT_WRITE, warp, 1u << lane, space, address, bytes);
-  }
-  return EXEC_NEXT;
-}
-
-static ExecResult exec_st32(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  Space space = (Space)inst->aux;
-  const Operand *a = &inst->ops[0], *s = &inst->ops[1];
-  int count = element_count(s);
-  uint64_t bytes = inst->bytes;
-  const uint32_t *rows[8];
-  for (int i = 0; i < count; i++) rows[i] = row32(warp, element(s, i));
-  machine->progress += space != SPACE_LOCAL && space != SPACE_PARAM;
-  FOR_LANES(lane, lanes) {
-    uint64_t address = op_address(warp, a, (int)lane);
-    uint8_t *to = address_of(machine, warp, (int)lane, space, address, bytes, true);
-    if (to == NULL) return EXEC_FAULT;
-    for (int i = 0; i < count; i++) memcpy(to + 4 * i, &rows[i][lane], 4);
-    machine_event(machine, EVENT_WRITE, warp, 1u << lane, space, address, bytes);
+  const Operand *s = &inst->ops[1];
+  int count = element_count(s), size = inst->bytes / count;
+  machine->progress += inst->aux != SPACE_LOCAL && inst->aux != SPACE_PARAM;
+  Hosts hosts;
+  if (!resolve(machine, warp, inst, &inst->ops[0], lanes, true, &hosts)) return EXEC_FAULT;
+  for (int i = 0; i < count; i++) {
+    const Operand *op = element(s, i);
+    int at = i * size;
+    if (op->row == ROW_32 && size == 4) {
+      STORE_LANES(row32(warp, op), uint32_t, lanes, &hosts, at)
+    } else if (op->row == ROW_32 && size == 2) {
+      STORE_LANES(row32(warp, op), uint16_t, lanes, &hosts, at)
+    } else if (op->row == ROW_32 && size == 1) {
+      STORE_LANES(row32(warp, op), uint8_t, lanes, &hosts, at)
+    } else if (op->row == ROW_64 && size == 8) {
+      STORE_LANES(row64(warp, op), uint64_t, lanes, &hosts, at)
+    } else {
+      store_any(warp, op, lanes, &hosts, at, size);
+    }
   }
   return EXEC_NEXT;
 }
@@ -184,28 +196,19 @@ static const char *check_access(Inst *inst, const Operand *registers) {
   return NULL;
 }
 
-static bool all_32(const Inst *inst, const Operand *registers) {
-  if (ptx_type_bits((PtxType)inst->types[0]) != 32) return false;
-  for (int i = 0; i < element_count(registers); i++) {
-    const Operand *op = element(registers, i);
-    if (op->kind != OPERAND_REG || op->row != ROW_32) return false;
-  }
-  return true;
-}
-
 static const char *select_ld(Inst *inst) {
   const char *why = check_access(inst, &inst->ops[0]);
   if (why != NULL) return why;
   bool polls = inst_has(inst, MOD_volatile) || inst_has(inst, MOD_relaxed) || inst_has(inst, MOD_acquire) ||
                inst_has(inst, MOD_mmio);
-  inst->exec = polls ? exec_ld_poll : all_32(inst, &inst->ops[0]) ? exec_ld32 : exec_ld;
+  inst->exec = polls ? exec_ld_poll : exec_ld;
   return NULL;
 }
 
 static const char *select_st(Inst *inst) {
   const char *why = check_access(inst, &inst->ops[1]);
   if (why != NULL) return why;
-  inst->exec = all_32(inst, &inst->ops[1]) ? exec_st32 : exec_st;
+  inst->exec = exec_st;
   return NULL;
 }
 

@@ -2,7 +2,7 @@
 // check and instruction.
 #include "exec/report.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "exec/exec.h"
@@ -80,7 +80,7 @@ static ExecResult fault(Machine *machine, const Origin *origin, const char *form
   int line = origin->inst != NULL ? origin->inst->line : 0;
   textbuf_printf(&out, "%s:%d: fault: %s\n", machine->module->name, line, text);
   report_place(&out, machine, origin);
-  machine->fault = (Fault){.happened = true, .text = out.data};
+  machine->fault = (Fault){.happened = true, .cluster = machine->running, .text = out.data};
   return EXEC_FAULT;
 }
 
@@ -105,23 +105,58 @@ ExecResult machine_fault_at(Machine *machine, const Origin *origin, const char *
 
 enum { MOST_FINDINGS = 100 };
 
+static Finding *find_finding(Findings *findings, Check check, const Inst *inst) {
+  for (int i = 0; i < findings->list.len; i++) {
+    Finding *f = &findings->list.data[i];
+    if (f->inst == inst && f->check == check) return f;
+  }
+  return NULL;
+}
+
 void machine_finding(Machine *machine, Check check, const Origin *origin, const char *format, ...) {
   Findings *findings = machine->findings;
   if (findings == NULL || !(machine->checks >> check & 1)) return;
-  for (int i = 0; i < findings->seen.len; i++) {
-    if (findings->seen.data[i].inst == origin->inst && findings->seen.data[i].check == check) return;
-  }
-  FindingKey key = {check, origin->inst};
-  vec_push(machine->arena, &findings->seen, key);
-  if (++findings->count > MOST_FINDINGS) return;
+  if (find_finding(findings, check, origin->inst) != NULL) return;
+  TextBuf out = {.arena = machine->arena};
   va_list args;
   va_start(args, format);
   const char *text = text_vprintf(machine->arena, format, args);
   va_end(args);
   int line = origin->inst != NULL ? origin->inst->line : 0;
-  textbuf_printf(&findings->text, "%s:%d: finding[%s]: %s\n", machine->module->name, line, check_names[check],
-                 text);
-  report_place(&findings->text, machine, origin);
+  textbuf_printf(&out, "%s:%d: finding[%s]: %s\n", machine->module->name, line, check_names[check], text);
+  report_place(&out, machine, origin);
+  Finding finding = {check, origin->inst, machine->running, out.data};
+  vec_push(machine->arena, &findings->list, finding);
+}
+
+void findings_merge(Arena *arena, Findings *into, const Findings *from) {
+  for (int i = 0; i < from->list.len; i++) {
+    Finding finding = from->list.data[i];
+    Finding *old = find_finding(into, finding.check, finding.inst);
+    if (old != NULL && old->cluster <= finding.cluster) continue;
+    finding.text = text_copy(arena, finding.text, strlen(finding.text));
+    if (old != NULL) {
+      *old = finding;
+    } else {
+      vec_push(arena, &into->list, finding);
+    }
+  }
+}
+
+static int by_cluster(const void *a, const void *b) {
+  const Finding *x = a, *y = b;
+  if (x->cluster != y->cluster) return x->cluster < y->cluster ? -1 : 1;
+  return x->inst < y->inst ? -1 : x->inst > y->inst ? 1 : (int)x->check - (int)y->check;
+}
+
+const char *findings_text(Arena *arena, Findings *findings) {
+  int count = findings->list.len;
+  if (count == 0) return NULL;
+  qsort(findings->list.data, (size_t)count, sizeof *findings->list.data, by_cluster);
+  TextBuf out = {.arena = arena};
+  for (int i = 0; i < count && i < MOST_FINDINGS; i++) textbuf_puts(&out, findings->list.data[i].text);
+  if (count > MOST_FINDINGS) textbuf_printf(&out, "and %d more findings\n", count - MOST_FINDINGS);
+  return out.data;
 }
 
 // ---- names of addresses

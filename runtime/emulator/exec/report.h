@@ -8,13 +8,19 @@
 typedef struct {
   Check check;
   const Inst *inst;
-} FindingKey;
+  uint32_t cluster;
+  const char *text;
+} Finding;
 
 typedef struct Findings {
-  VEC(FindingKey) seen;
-  int count;
-  TextBuf text;
+  VEC(Finding) list;
 } Findings;
+
+// Adds copies of what `from` has and `into` lacks; of two with the same check and instruction the one of the
+// lower cluster stays.
+void findings_merge(Arena *arena, Findings *into, const Findings *from);
+// All texts in order of clusters, cut after the first hundred; NULL when there are none.
+const char *findings_text(Arena *arena, Findings *findings);
 
 // The name that --check uses.
 const char *check_name(Check check);

@@ -101,6 +101,8 @@ static uint32_t cluster_count(const Launch *launch) {
 // Starts the next cluster of the grid. false: there is none left (or a fault).
 static bool admit(Machine *machine) {
   if (machine->next_cluster >= cluster_count(machine->launch)) return false;
+  if (machine->next_cluster > atomic_load(machine->first_fault)) return false;
+  machine->running = machine->next_cluster;
   Cluster *cluster = cluster_new(machine, machine->next_cluster);
   if (cluster == NULL) {
     if (!machine->fault.happened) machine_fault(machine, NULL, -1, "no memory for a cluster");
@@ -114,7 +116,7 @@ static bool admit(Machine *machine) {
   }
   machine->clusters = grown;
   machine->clusters[machine->nclusters++] = cluster;
-  machine->next_cluster++;
+  machine->next_cluster += machine->cluster_step;
   for (int i = 0; i < cluster->nctas; i++) {
     if (machine->event_mask >> EVENT_CTA_BEGIN & 1) {
       machine_emit(machine, &(Event){.kind = EVENT_CTA_BEGIN, .cta = &cluster->ctas[i]});
@@ -210,6 +212,7 @@ static bool push_engine(Machine *machine, Cluster *cluster, bool *helped) {
 static bool run_clusters(Machine *machine, bool *alive) {
   for (int i = 0; i < machine->nclusters; i++) {
     Cluster *cluster = machine->clusters[i];
+    machine->running = cluster->linear;
     switch (run_round(machine, cluster)) {
     case ROUND_FAULT:
       return false;
@@ -266,6 +269,10 @@ void launch_run(Machine *machine) {
     if (admit(machine) || only_polling(machine)) continue;
     if (!machine->fault.happened) hang_report(machine, any_quiet(machine));
     break;
+  }
+  unsigned first = atomic_load(machine->first_fault), mine = machine->fault.cluster;
+  while (machine->fault.happened && mine < first &&
+         !atomic_compare_exchange_weak(machine->first_fault, &first, mine)) {
   }
   for (int i = 0; i < machine->nclusters; i++) cluster_free(machine->clusters[i]);
   free(machine->clusters);
