@@ -335,7 +335,9 @@ static int bench(Run *run) {
 static int run_all(Run *run) {
   int status = open_module(run);
   if (status != RUN_OK) return status;
-  TileError *error = tile_module_find(run->module, run->options->kernel, &run->kernel);
+  // tilec compiled the kernel that was asked for, perhaps under an inner function's name.
+  bool chosen = run->from_source && tile_module_kernel_count(run->module) == 1;
+  TileError *error = tile_module_find(run->module, chosen ? NULL : run->options->kernel, &run->kernel);
   if (!error) error = prepare(run);
   if (!error) error = print_plan(run);
   if (error) return report(error);

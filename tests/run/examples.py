@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""The examples from source to numbers: each is compiled to one cubin, which tile-run launches in the emulator at several sizes
+and in several orders; results are compared with numpy.
+
+    examples.py TILEC TILE_RUN FOLDER [--small] [NAME…]
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from gemm_reference import from_bf16, to_bf16  # noqa: E402
+
+ORDERS = ["fair", "lazy"] + ["random:%d" % seed for seed in range(1, 6)]
+GEMMS = [(512, 512, 512), (384, 640, 320), (129, 257, 72), (1, 8, 16), (130, 64, 0)]
+MATRICES = [(256, 192), (65, 100), (1, 1), (70, 33)]  # rows of 16 bytes and not, tiles whole and cut
+
+
+def matrix_inputs(random, size):
+    values = random.standard_normal(size).astype(np.float32)
+    flat = values.reshape(-1)
+    special = np.array([np.inf, -np.inf, 0.0, -0.0, 1.00390625, 1.01171875, 3.4e38, 1e-40], np.float32)  # ties, overflow, subnormal
+    flat[:min(flat.size, special.size)] = special[:flat.size]
+    return {"A": values}
+
+
+def vector_inputs(random, size):
+    return {name: random.standard_normal(size).astype(np.float32) for name in "AB"}
+
+
+def gemm_inputs(random, size):
+    m, n, k = size
+    return {"A": to_bf16(random.uniform(-1, 1, (m, k))), "B": to_bf16(random.uniform(-1, 1, (n, k)))}
+
+
+def epilogue_inputs(random, size):
+    return {**gemm_inputs(random, size), "bias": random.standard_normal(size[1]).astype(np.float32)}
+
+
+def product(inputs):
+    return from_bf16(inputs["A"]).astype(np.float64) @ from_bf16(inputs["B"]).astype(np.float64).T
+
+
+def gelu_of_product(inputs):
+    x = product(inputs) + inputs["bias"].astype(np.float64)
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+
+
+def exact(got, want):
+    """As bits: copies and conversions have one right answer."""
+    return np.count_nonzero(got.view("u%d" % got.itemsize) != want.view("u%d" % want.itemsize))
+
+
+def near(got, want):
+    error = np.abs(from_bf16(got).astype(np.float64) - want)
+    return np.count_nonzero(~(error <= 1e-2 + 1e-2 * np.abs(want)))
+
+
+# name: sizes, inputs, result, reference, wrong elements
+EXAMPLES = {
+    "copy": (MATRICES, matrix_inputs, "B", lambda inputs: inputs["A"], exact),
+    "cast": (MATRICES, matrix_inputs, "B", lambda inputs: to_bf16(inputs["A"]), exact),
+    "vector_add": ([(4096,), (1000,), (1,)], vector_inputs, "C", lambda inputs: inputs["A"] + inputs["B"], exact),
+    "gemm": (GEMMS, gemm_inputs, "C", product, near),
+    "gemm_async": (GEMMS, gemm_inputs, "C", product, near),
+    "gemm_epilogue": (GEMMS, epilogue_inputs, "C", gelu_of_product, near),
+}
+
+
+def run(tile_run, cubin, size, order, example, seed):
+    """What is wrong with one run, or None."""
+    _, make, result, reference, wrong = example
+    inputs = make(np.random.default_rng(seed), size)
+    command = [tile_run, cubin, "--device", "emu", "--order", order, "--out", result + "=result.npy"]
+    for name, array in inputs.items():
+        np.save(name + ".npy", array)
+        command += ["--in", "%s=%s.npy" % (name, name)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode:
+        return "status %d: %s" % (ran.returncode, ran.stderr)
+    got, want = np.load("result.npy"), reference(inputs)
+    if got.shape != want.shape:
+        return "shape %s instead of %s" % (got.shape, want.shape)
+    count = wrong(got, want)
+    return "%d of %d elements are wrong" % (count, want.size) if count else None
+
+
+def main():
+    arguments = [argument for argument in sys.argv[1:] if argument != "--small"]
+    tilec, tile_run, folder = (os.path.abspath(path) for path in arguments[:3])
+    small = "--small" in sys.argv
+    failed = runs = 0
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        for name in arguments[3:] or EXAMPLES:
+            cubin = name + ".cubin"
+            subprocess.run([tilec, os.path.join(folder, name + ".tile"), "-o", cubin], check=True)
+            for seed, size in enumerate(EXAMPLES[name][0]):
+                if small and len(size) == 3 and max(size) > 300:
+                    continue
+                for order in ORDERS[:3] if small else ORDERS:
+                    trouble = run(tile_run, cubin, size, order, EXAMPLES[name], seed)
+                    runs += 1
+                    if trouble:
+                        failed += 1
+                        print("%s %s %s: %s" % (name, "x".join(map(str, size)), order, trouble))
+    print("%d runs, %d failed" % (runs, failed))
+    sys.exit(1 if failed or not runs else 0)
+
+
+if __name__ == "__main__":
+    main()
