@@ -70,7 +70,9 @@ static bool stage_parse(Compilation *c) {
 static bool stage_elaborate(Compilation *c) {
   ElabOptions options = {c->options->defines.data, c->options->defines.len, c->options->kernel};
   c->tir = elaborate(c->arena, c->names, c->ast, &options, c->ds);
-  return c->tir != NULL;
+  if (!c->tir || tir_verify(c->tir, c->ds)) return c->tir != NULL;
+  diag_note(c->ds, (Span){0, 0}, "found after elaboration: a fault of the compiler, please report it");
+  return false;
 }
 
 static bool stage_read_tir(Compilation *c) {

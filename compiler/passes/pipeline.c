@@ -76,7 +76,11 @@ static void print_module(const PassCx *cx, const PipelineOptions *options, const
 
 static bool run_step(PassCx *cx, const PipelineOptions *options, const Pass *pass) {
   bool ok = run_pass(cx, pass);
-  if (!tir_verify(cx->module, cx->ds)) return false;
+  if (!tir_verify(cx->module, cx->ds)) {
+    diag_note(cx->ds, (Span){0, 0}, "found after pass %s: a fault of the compiler, please report it",
+              pass->name);
+    return false;
+  }
   print_module(cx, options, pass);
   return ok;
 }
