@@ -1,7 +1,7 @@
 """What every lit test may use. ctest runs lit on the build folder; `lit tests/syntax` in the source tree works too and
 takes build/ (or --param build=DIR).
 
-Substitutions: %tilec %tile-opt %tile-emu %tile-run %ptxas %python %unit %root %examples %gemm-reference %errors, besides lit's own. A test
+Substitutions: %tilec %tile-opt %tile-emu %tile-run %ptxas %python %unit %root %examples %gemm-reference %run-case %errors, besides lit's own. A test
 starts in an empty folder of its own. Features: ptxas, cuda_h (and %cuda_include), numpy, gpu, asan, small (TILE_TEST_SMALL=1), long (TILE_TEST_LONG=1).
 """
 import glob
@@ -85,6 +85,8 @@ config.available_features.update(name for name, found in features.items() if fou
 # The order matters: %errors is made of others, and %t would eat the start of %tilec (lit appends its own last).
 config.substitutions += [
     ("%errors", "not %tilec --check %s 2>&1 | FileCheck %s --implicit-check-not='error['"),
+    ("%run-case", "%s %s %s %s" % (config.tile_python, os.path.join(tests, "run/run_case.py"),
+                                   os.path.join(binaries, "tilec"), os.path.join(binaries, "tile-run"))),
     ("%tilec", os.path.join(binaries, "tilec")),
     ("%tile-opt", os.path.join(binaries, "tile-opt")),
     ("%tile-emu", os.path.join(binaries, "tile-emu")),
