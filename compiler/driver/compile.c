@@ -196,24 +196,24 @@ static bool write_outputs(Compilation *c) {
 static int compile_guarded(Compilation *c) {
   bool ok = run_stages(c) && diags_errors(c->ds) == 0;
   if (c->cg) cg_free(c->cg);
+  c->cg = NULL;
   diags_print(c->ds, c->messages, c->options->remarks);
   ok = ok && write_outputs(c);
   return ok ? EXIT_FINE : c->status;
 }
 
 int compile(Arena *arena, const Options *options, FILE *messages) {
+  Compilation *volatile c = NULL;
   jmp_buf out_of_memory;
   if (setjmp(out_of_memory)) {
+    if (c && c->cg) cg_free(c->cg);
     fputs("tilec: out of memory\n", messages);
     return EXIT_ENVIRONMENT;
   }
   arena_on_out_of_memory(arena, &out_of_memory);
-  Compilation *c = ARENA_NEW(arena, Compilation);
-  c->arena = arena;
-  c->options = options;
-  c->messages = messages;
+  c = ARENA_NEW(arena, Compilation);
+  *c = (Compilation){.arena = arena, .options = options, .messages = messages, .status = EXIT_SOURCE};
   c->names = interner_new(arena);
   c->ds = diags_new(arena, NULL);
-  c->status = EXIT_SOURCE;
   return compile_guarded(c);
 }

@@ -3,6 +3,7 @@
 #include "driver/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,21 +43,26 @@ static bool write_directly(Arena *arena, const char *path, const char *data, siz
   return ok;
 }
 
-// The usual permissions of a new file, which mkstemp does not give; those of the file that is replaced.
-static mode_t mode_for(const char *path) {
+// A new file beside `path` with the usual permissions, or those of the file that it will replace.
+static int open_temporary(Arena *arena, const char *path, const char **temporary) {
+  enum { ATTEMPTS = 100 };
+  int fd = -1;
+  for (int i = 0; i < ATTEMPTS && fd < 0; i++) {
+    *temporary = text_printf(arena, "%s.%ld-%d", path, (long)getpid(), i);
+    fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno != EEXIST) break;
+  }
   struct stat status;
-  if (stat(path, &status) == 0) return status.st_mode & 0777;
-  mode_t mask = umask(0);
-  umask(mask);
-  return 0666 & ~mask;
+  if (fd >= 0 && stat(path, &status) == 0) (void)!fchmod(fd, status.st_mode & 0777);
+  return fd;
 }
 
 static bool write_and_rename(Arena *arena, const char *path, const char *data, size_t len,
                              const char **error) {
-  char *temporary = (char *)text_printf(arena, "%s.XXXXXX", path);
-  int fd = mkstemp(temporary);
+  const char *temporary;
+  int fd = open_temporary(arena, path, &temporary);
   if (fd < 0) return fail(arena, path, error);
-  bool ok = write_all(fd, data, len) && fchmod(fd, mode_for(path)) == 0;
+  bool ok = write_all(fd, data, len);
   ok = close(fd) == 0 && ok;
   if (ok && rename(temporary, path) == 0) return true;
   fail(arena, path, error);

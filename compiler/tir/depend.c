@@ -23,7 +23,7 @@ static void push_args(Search *search, const TirOp *op) {
   for (int i = 0; i < op->nargs; i++) push(search, op->args[i]);
 }
 
-// What decides whether and how often `op` runs, up to the control around `within` (NULL: up to the kernel).
+// What decides whether and how often `op` runs.
 static void push_control(Search *search, const TirOp *op) {
   for (const TirOp *at = tir_parent(op); at; at = tir_parent(at)) {
     if (at->kind == OP_parallel || at->kind == OP_one_thread)

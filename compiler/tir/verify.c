@@ -97,7 +97,7 @@ static bool check_op(Verifier *v, const TirOp *op) {
   return true;
 }
 
-// A mistake in one op does not keep the next from being looked at, unless the structure itself is wrong.
+// The first mistake ends a kernel: what follows it would be judged by wrong types.
 static bool check_block(Verifier *v, const TirBlock *block) {
   const TirOp *prev = NULL;
   if (block->kernel != v->kernel) return false;
