@@ -8,7 +8,7 @@
 
 #include "async/tensor_map.h"
 #include "check/observer.h"
-#include "exec/workers.h"
+#include "workers.h"
 #include "machine.h"
 
 struct PtxEmuModule {

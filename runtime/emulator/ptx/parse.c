@@ -496,6 +496,7 @@ Module *ptx_load(Arena *arena, Gmem *gmem, const char *name, const char *text, s
   p->fail = &fail;
   p->names = interner_new(arena);
   p->functions = map_new(arena);
+  p->mnemonics = map_new(arena);
   p->module = ARENA_NEW(arena, Module);
   p->module->name = text_copy(arena, name, strlen(name));
   p->text = text_copy(arena, text, length);

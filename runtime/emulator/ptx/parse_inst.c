@@ -424,16 +424,32 @@ static void parse_guard(Parser *p, Inst *inst) {
   inst->guard.negated = negated;
 }
 
-static void parse_instruction(Parser *p) {
-  Inst inst = {.line = p->token.line, .loc = p->locs.len - 1, .text = p->token.text, .vec = 1};
-  if (parser_accept(p, '@')) parse_guard(p, &inst);
-  if (p->token.kind != TOKEN_WORD) parser_fail(p, "expected an instruction");
+// Root, modifiers and types of a mnemonic; the rest of the instruction is zero.
+static const Inst *decode_mnemonic(Parser *p, Token word) {
+  Name name = intern_n(p->names, word.text, (size_t)word.length);
+  Inst *inst = map_get(p->mnemonics, name);
+  if (inst != NULL) return inst;
+  inst = ARENA_NEW(p->arena, Inst);
   InstError error;
-  inst.line = p->token.line;
-  if (!inst_decode(&inst, p->token.text, p->token.length, p->module->sm, &error)) {
-    inst.def = NULL;
-    inst.error = text_copy(p->arena, error.text, strlen(error.text));
+  if (!inst_decode(inst, word.text, word.length, p->module->sm, &error)) {
+    inst->def = NULL;
+    inst->error = text_copy(p->arena, error.text, strlen(error.text));
   }
+  map_put(p->mnemonics, name, inst);
+  return inst;
+}
+
+static void parse_instruction(Parser *p) {
+  Inst guard = {.text = p->token.text};
+  if (parser_accept(p, '@')) parse_guard(p, &guard);
+  if (p->token.kind != TOKEN_WORD) parser_fail(p, "expected an instruction");
+  Inst inst = *decode_mnemonic(p, p->token);
+  inst.line = p->token.line;
+  inst.loc = p->locs.len - 1;
+  inst.text = guard.text;
+  inst.guarded = guard.guarded;
+  inst.guard = guard.guard;
+  if (guard.error != NULL) inst.error = guard.error;
   if (inst.def != NULL && strcmp(inst.def->name, "call") == 0) p->function->calls = true;
   parser_next(p);
   if (inst.def != NULL) {
@@ -441,6 +457,7 @@ static void parse_instruction(Parser *p) {
   } else {
     skip_operands(p, &inst);
   }
+  InstError error;
   if (inst.def != NULL && inst.error == NULL && !inst_select(&inst, &error)) {
     inst.error = text_copy(p->arena, error.text, strlen(error.text));
   }

@@ -1,7 +1,7 @@
 // A worker is a Machine of its own on a thread of its own: worker w runs clusters w, w + n, w + 2n, … in that
 // order, in an arena of its own. After a fault the others finish what comes before it in the grid, so that
 // the fault reported is always the first.
-#include "exec/workers.h"
+#include "workers.h"
 
 #include <pthread.h>
 #include <sched.h>

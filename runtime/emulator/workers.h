@@ -1,6 +1,6 @@
 // Clusters of a launch spread over the host's cores.
-#ifndef PTXEMU_EXEC_WORKERS_H
-#define PTXEMU_EXEC_WORKERS_H
+#ifndef PTXEMU_WORKERS_H
+#define PTXEMU_WORKERS_H
 
 #include "machine.h"
 
