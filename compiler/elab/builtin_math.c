@@ -181,6 +181,20 @@ static Value run_max(Elab *e, const Call *call) {
   return extreme(e, call, OP_max);
 }
 
+static Value run_clamp(Elab *e, const Call *call) {
+  const Value low[2] = {call->args[0], call->args[1]};
+  Value both[2] = {fold_extreme(e, low, 2, OP_max, call->span), call->args[2]};
+  return value_is_poison(&both[0]) ? both[0] : fold_extreme(e, both, 2, OP_min, call->span);
+}
+
+static Value run_shift_left(Elab *e, const Call *call) {
+  return eval_binary(e, BINARY_SHL, &call->args[0], &call->args[1], call->span);
+}
+
+static Value run_shift_right(Elab *e, const Call *call) {
+  return eval_binary(e, BINARY_SHR, &call->args[0], &call->args[1], call->span);
+}
+
 // ---- choice and types
 
 static Value run_if_then_else(Elab *e, const Call *call) {
@@ -254,6 +268,9 @@ const Builtin builtins_math[] = {
     {"truncmod", "a b", run_truncmod},
     {"min", "*values", run_min},
     {"max", "*values", run_max},
+    {"clamp", "value low high", run_clamp},
+    {"shift_left", "a b", run_shift_left},
+    {"shift_right", "a b", run_shift_right},
     {"if_then_else", "condition yes no", run_if_then_else},
     {"Select", "condition yes no", run_if_then_else},
     {"cast", "value dtype", run_cast},

@@ -105,11 +105,21 @@ static bool read_shape(Elab *e, const Call *call, int *rank, int64_t *shape) {
   return true;
 }
 
-static bool allocation_placed(Elab *e, const Call *call) {
+// Buffers live as long as the kernel: what is allocated in a loop or branch stands before it in tile IR.
+static TirBuilder at_kernel_level(Elab *e, Span span) {
+  TirBuilder b = e->b;
+  TirOp *at = NULL;
+  for (const TirBlock *block = b.block; block != e->kernel->body; block = at->parent) at = block->owner;
+  if (at) b = tir_builder_before(e->module, at);
+  b.span = span;
+  return b;
+}
+
+static bool barrier_placed(Elab *e, const Call *call) {
   if (!elab_placed(e, call->span, call->builtin->name, true)) return false;
   if (e->region->kind == REGION_KERNEL) return true;
   diag_error(e->ds, DIAG_placement, call->span,
-             "'%s' in a loop or branch that runs on the device: buffers live as long as the kernel",
+             "'%s' in a loop or branch that runs on the device: a barrier is initialised once",
              call->builtin->name);
   diag_note(e->ds, e->region->span, "it is here; allocate before it");
   return false;
@@ -120,11 +130,11 @@ static Value allocate(Elab *e, const Call *call, Space space) {
   int64_t shape[TYPE_MAX_RANK];
   DType dtype;
   Name name = e->naming ? e->naming : intern(e->names, call->builtin->name + strlen("alloc_"));
-  if (!allocation_placed(e, call) || !read_shape(e, call, &rank, shape) ||
+  if (!elab_placed(e, call->span, call->builtin->name, true) || !read_shape(e, call, &rank, shape) ||
       !need_dtype(e, &call->args[1], call->spans[1], "the element type of a buffer", &dtype))
     return value_poison();
-  e->b.span = call->span;
-  TirValue *buffer = tir_alloc(&e->b, name, type_buffer(dtype, space, rank, shape));
+  TirBuilder b = at_kernel_level(e, call->span);
+  TirValue *buffer = tir_alloc(&b, name, type_buffer(dtype, space, rank, shape));
   if (!buffer->name) buffer->name = name;
   return value_of_buffer(buffer);
 }
@@ -178,7 +188,7 @@ static Value run_alloc_barrier(Elab *e, const Call *call) {
   const Value *items;
   int count;
   Name name = e->naming ? e->naming : intern(e->names, "barrier");
-  if (!allocation_placed(e, call) || !need_items(e, &call->args[0], &items, &count)) return value_poison();
+  if (!barrier_placed(e, call) || !need_items(e, &call->args[0], &items, &count)) return value_poison();
   if (count < 1 || count > MAX_BARRIERS) {
     diag_error(e->ds, DIAG_arrival_count, call->spans[0], "%d barriers; legal are 1 to %d", count,
                MAX_BARRIERS);

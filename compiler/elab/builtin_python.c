@@ -1,6 +1,7 @@
 // The few functions of Python itself that kernels use at compile time, and methods of values.
 #include "elab/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool given(const Value *value) {
@@ -104,9 +105,25 @@ static Value run_all(Elab *e, const Call *call) {
   return any_or_all(e, call, false);
 }
 
+// float("-inf"), int("12")
+static Value read_number(Elab *e, const Call *call, DType dtype) {
+  Str text = call->args[0].string;
+  const char *start = text_copy(e->arena, text.data, text.len);
+  char *end;
+  double real = strtod(start, &end);
+  long long whole = strtoll(start, NULL, 10);
+  if (dtype == DTYPE_bool) return value_bool(text.len > 0);
+  if (text.len > 0 && *end == 0 && dtype == DTYPE_f32) return value_float(real);
+  if (text.len > 0 && *end == 0 && (double)whole == real) return value_int(whole);
+  diag_error(e->ds, DIAG_value_kind, call->spans[0], "'%.*s' is no number",
+             (int)(text.len < 40 ? text.len : 40), start);
+  return value_poison();
+}
+
 // int, float and bool convert now what is known now, and cast what is staged.
 static Value convert(Elab *e, const Call *call, DType dtype) {
   const Value *value = &call->args[0];
+  if (value->kind == VALUE_STRING) return read_number(e, call, dtype);
   if (!value_is_number(value)) {
     TirValue *scalar = staged_as(e, value, dtype, call->spans[0]);
     return scalar ? value_staged(scalar) : value_poison();

@@ -110,10 +110,19 @@ static bool hides_builtin(Elab *e, Name name, const Binding *binding) {
   return binding->value.kind == VALUE_FUNCTION && !binding->value.function->is_kernel;
 }
 
+// Reported at its first use; later ones are silent.
+static Value unset_parameter(Elab *e, Name name, Binding *binding, Span span) {
+  diag_error(e->ds, DIAG_define, span, "parameter '%s' has no value", name);
+  diag_note(e->ds, binding->span, "it is declared here, without a default");
+  diag_hint(e->ds, "pass -D %s=…, or declare it as a tensor: `%s: Tensor[(M, N), float32]`", name, name);
+  return binding->value = value_poison();
+}
+
 Value eval_name(Elab *e, Name name, Span span) {
   Binding *binding = scope_find(e->scope, name);
   if (!binding || !hides_builtin(e, name, binding)) return eval_known_name(e, name, span);
   if (!binding->lazy && !is_visible(e, name, binding, span)) return value_poison();
+  if (binding->value.kind == VALUE_PARAM) return unset_parameter(e, name, binding, span);
   return eval_binding(e, name, binding, span);
 }
 
@@ -171,8 +180,6 @@ Value eval_attribute(Elab *e, const Value *base, Name name, Span span) {
   }
   diag_error(e->ds, DIAG_unknown_name, span, "%s has no attribute '%s'", value_describe(e->arena, base),
              name);
-  if (base->kind == VALUE_PARAM)
-    diag_hint(e->ds, "give it a default, pass -D %s=…, or declare it as a tensor", base->param);
   return value_poison();
 }
 

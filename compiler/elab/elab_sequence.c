@@ -47,8 +47,6 @@ Value eval_item(Elab *e, const Value *base, const Value *index, Span span, Span 
                   base->kind == VALUE_RANGE;
   if (!sequence) {
     diag_error(e->ds, DIAG_value_kind, span, "%s cannot be indexed", value_describe(e->arena, base));
-    if (base->kind == VALUE_PARAM)
-      diag_hint(e->ds, "declare it as a tensor: `%s: Tensor[(M, N), float32]`", base->param);
     return value_poison();
   }
   if (!need_int(e, index, index_span, "the index of a compile-time sequence", &number)) return value_poison();

@@ -336,7 +336,7 @@ static Flow exec_arms(Elab *e, const Stmt *stmt, int index) {
     bool truth;
     Value condition = eval(e, arm->condition);
     if (value_is_poison(&condition)) return FLOW_NEXT;
-    if (condition.kind == VALUE_BUFFER || condition.kind == VALUE_TILE || condition.kind == VALUE_PARAM) {
+    if (condition.kind == VALUE_BUFFER || condition.kind == VALUE_TILE) {
       diag_error(e->ds, DIAG_value_kind, arm->condition->span, "a condition must be a number, not %s",
                  value_describe(e->arena, &condition));
       return FLOW_NEXT;

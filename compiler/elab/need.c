@@ -53,8 +53,6 @@ static bool wrong_kind(Elab *e, const Value *value, Span span, const char *what,
   if (!value_is_poison(value))
     diag_error(e->ds, DIAG_value_kind, span, "%s must be %s, not %s", what, wanted,
                value_describe(e->arena, value));
-  if (value->kind == VALUE_PARAM)
-    diag_hint(e->ds, "give it a default, pass -D %s=…, or declare it as a tensor", value->param);
   return false;
 }
 

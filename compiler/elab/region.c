@@ -161,12 +161,6 @@ Value tile_subscript(Elab *e, const Value *base, const Expr *expr) {
 
 // ---- elements
 
-static bool in_parallel(const Region *region) {
-  for (; region; region = region->parent)
-    if (region->kind == REGION_PARALLEL) return true;
-  return false;
-}
-
 static bool element_allowed(Elab *e, const TirValue *buffer, Span span, const char *verb) {
   const char *name = shown_name(buffer);
   if (e->region->kind == REGION_HOST) {
@@ -184,13 +178,7 @@ static bool element_allowed(Elab *e, const TirValue *buffer, Span span, const ch
     diag_error(e->ds, DIAG_element_access, span, "'%s' is a barrier: it has no elements to be %s", name,
                verb);
     return false;
-  case SPACE_FRAGMENT:
-    if (in_parallel(e->region)) return true;
-    diag_error(e->ds, DIAG_element_access, span,
-               "an element of fragment '%s' is %s outside Parallel: one thread holds it, and all are here",
-               name, verb);
-    diag_hint(e->ds, "loop over the fragment with Parallel, or keep a scalar in alloc_var");
-    return false;
+  case SPACE_FRAGMENT:  // the fragments pass knows which thread holds it
   case SPACE_GLOBAL:
   case SPACE_SHARED:
   case SPACE_COUNT:
@@ -240,8 +228,6 @@ static bool not_a_buffer(Elab *e, const Value *value, Span span, const char *wha
   if (!value_is_poison(value))
     diag_error(e->ds, DIAG_value_kind, span, "%s must be a buffer or a part of one, not %s", what,
                value_describe(e->arena, value));
-  if (value->kind == VALUE_PARAM)
-    diag_hint(e->ds, "declare it as a tensor: `%s: Tensor[(M, N), float32]`", value->param);
   return false;
 }
 

@@ -55,8 +55,6 @@ static TirValue *not_scalar(Elab *e, const Value *value, Span span) {
              value_describe(e->arena, value));
   if (value->kind == VALUE_BUFFER || value->kind == VALUE_TILE)
     diag_hint(e->ds, "index one element, or use copy or fill for whole tiles");
-  if (value->kind == VALUE_PARAM)
-    diag_hint(e->ds, "give it a default, pass -D %s=…, or declare it as a tensor", value->param);
   return NULL;
 }
 
