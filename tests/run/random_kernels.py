@@ -1,0 +1,379 @@
+"""Random kernels that are legal, against numpy: element-wise work, chains of copies, matrix products.
+
+    random_kernels.py TILEC TILE_RUN [--count N] [--seed S] [--kind elements|moves|products] [--keep]
+Kernel number i of a kind depends on the seed and i alone; a wrong one is printed with its text. Whole numbers keep every result
+exact, so each comparison is for equality. --keep leaves the last kernel and its arrays in the current folder.
+"""
+import argparse
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+import elementwise as types
+from elementwise import hold, number
+from run_case import CHECKS, ORDERS, exactly, untouched
+
+SPELLING = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "u32": "uint32", "i8": "int8", "u8": "uint8"}
+DTYPES = list(SPELLING)
+BITS = {"f32": 32, "f16": 16, "bf16": 16, "i32": 32, "u32": 32, "i8": 8, "u8": 8, "bool": 8}
+EXTENTS = [1, 2, 3, 5, 7, 8, 16, 17, 31, 33, 64, 65, 127, 129]
+
+
+class Kernel:
+    """The text of a kernel, its inputs and what it must give."""
+    def __init__(self):
+        self.parameters, self.grid, self.threads, self.body = [], "1", 128, []
+        self.inputs, self.want, self.blocks = {}, {}, "bx"
+
+    def text(self):
+        lines = ["@kernel", "def chance(%s):" % ", ".join(self.parameters),
+                 "    with Kernel(%s, threads=%d) as %s:" % (self.grid, self.threads, self.blocks)]
+        return "\n".join(lines + ["        " + line for line in self.body]) + "\n"
+
+    def tensor(self, name, dims, dtype):
+        self.parameters.append("%s: Tensor[(%s,), %s]" % (name, ", ".join(map(str, dims)), SPELLING[dtype]))
+
+
+def pick(rng, items):
+    return items[int(rng.integers(len(items)))]
+
+
+def whole_numbers(rng, dtype, shape, reach=9):
+    return exactly(dtype, rng.integers(0 if dtype in ("u8", "u32") else -reach, reach + 1, shape))
+
+
+# ---- element types: the language's rules (docs/language.md), restated
+
+def promote(a, b):
+    floats = [d for d in (a, b) if d in types.FLOATS]
+    if a == b:
+        return a
+    if len(floats) == 1:
+        return floats[0]
+    if BITS[a] != BITS[b] and not (len(floats) == 0 and "bool" in (a, b)):
+        return a if BITS[a] > BITS[b] else b
+    if len(floats) == 2:
+        return "f32"
+    if "bool" in (a, b):
+        return b if a == "bool" else a
+    return a if a[0] == "u" else b
+
+
+def as_type(value, target):
+    source, array = value
+    return (target, array if source == target else types.convert(source, target)(array.reshape(-1)).reshape(array.shape))
+
+
+class Elements:
+    """Expressions over the elements of arrays: text, and the value that numpy gives."""
+    def __init__(self, rng, leaves):
+        self.rng, self.leaves = rng, leaves  # leaves: (text, (dtype, array))
+
+    def leaf(self):
+        return pick(self.rng, self.leaves)
+
+    def arithmetic(self, depth):
+        (x, a), (y, b) = self.expression(depth - 1), self.expression(depth - 1)
+        dtype = promote(a[0], b[0])
+        dtype = "i32" if dtype == "bool" else dtype
+        op = pick(self.rng, ["+", "-", "*", "min", "max"])
+        p, q = as_type(a, dtype)[1], as_type(b, dtype)[1]
+        name = {"+": "add", "-": "sub", "*": "mul"}.get(op, op)
+        rule = types.float_binary(name, dtype) if dtype in types.FLOATS else types.int_binary(name, dtype)
+        value = rule(p.reshape(-1), q.reshape(-1)).reshape(p.shape)
+        return ("%s(%s, %s)" % (op, x, y) if op in ("min", "max") else "(%s %s %s)" % (x, op, y)), (dtype, value)
+
+    def constant(self, depth):
+        x, (dtype, array) = self.expression(depth - 1)
+        if dtype == "bool":
+            return x, (dtype, array)
+        op, k = pick(self.rng, ["+", "-", "*", "//", "%"]), int(self.rng.integers(1, 8))
+        if dtype in types.FLOATS:
+            op = pick(self.rng, ["+", "-", "*"])
+            value = types.float_binary({"+": "add", "-": "sub", "*": "mul"}[op], dtype)(array, exactly(dtype, np.full(array.shape, k)))
+        else:
+            name = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "floormod"}[op]
+            value = types.int_binary(name, dtype)(array.reshape(-1), np.full(array.size, k)).reshape(array.shape)
+        return "(%s %s %d)" % (x, op, k), (dtype, value)
+
+    def cast(self, depth):
+        x, value = self.expression(depth - 1)
+        dtype = pick(self.rng, DTYPES)
+        form = pick(self.rng, ["cast(%s, %s)", "(%s).astype(%s)"])
+        return form % (x, SPELLING[dtype]), as_type(value, dtype)
+
+    def compare(self, depth):
+        (x, a), (y, b) = self.expression(depth - 1), self.expression(depth - 1)
+        dtype = promote(a[0], b[0])
+        dtype = "i32" if dtype == "bool" else dtype
+        p, q = (number(dtype, as_type(v, dtype)[1]) for v in (a, b))
+        op = pick(self.rng, ["<", "<=", ">", ">=", "==", "!="])
+        rule = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal}[op]
+        return "(%s %s %s)" % (x, op, y), ("bool", rule(p, q).astype(np.uint8))
+
+    def choose(self, depth):
+        (c, flag), (x, a), (y, b) = self.compare(depth - 1), self.expression(depth - 1), self.expression(depth - 1)
+        dtype = promote(a[0], b[0])
+        value = np.where(flag[1] != 0, as_type(a, dtype)[1], as_type(b, dtype)[1])
+        form = pick(self.rng, ["if_then_else(%s, %s, %s)" % (c, x, y), "(%s if %s else %s)" % (x, c, y)])
+        return form, (dtype, value)
+
+    def negated(self, depth):
+        x, (dtype, array) = self.expression(depth - 1)
+        if dtype == "bool":
+            return x, (dtype, array)
+        if dtype in types.FLOATS:
+            return "(-%s)" % x, (dtype, hold(dtype, -number(dtype, array)))
+        return "(-%s)" % x, (dtype, types.wrap(dtype, [-int(v) for v in array.reshape(-1)]).reshape(array.shape))
+
+    def expression(self, depth):
+        if depth <= 0:
+            return self.leaf()
+        rules = [self.arithmetic, self.arithmetic, self.constant, self.cast, self.compare, self.choose, self.negated]
+        return pick(self.rng, rules)(depth)
+
+
+def shifted(array, at):
+    """What a read of array[index + at] gives at every index: zeros outside."""
+    out = np.zeros_like(array)
+    source = tuple(slice(max(s, 0), max(min(n, n + s), 0)) for s, n in zip(at, array.shape))
+    target = tuple(slice(max(-s, 0), max(min(n, n - s), 0)) for s, n in zip(at, array.shape))
+    if all(s.start < s.stop for s in source):
+        out[target] = array[source]
+    return out
+
+
+def tiling(rng, kernel, shape):
+    """Tile sizes, and the grid that covers `shape`; the first dimension of four is a loop's. Gives (tile, starts, loop)."""
+    rank = len(shape)
+    dims = ["MNKL"[i] for i in range(rank)]
+    tile = [int(pick(rng, [1, 2, 3, 4, 8, 16, 20, 32, 33, 64])) for _ in shape]
+    while np.prod(tile) > 4096:
+        tile[int(np.argmax(tile))] //= 2
+    gridded = list(range(rank))[-3:]
+    names = {d: "b" + "xyz"[rank - 1 - d] for d in gridded}
+    kernel.grid = ", ".join("ceildiv(%s, %d)" % (dims[d], tile[d]) for d in reversed(gridded))
+    kernel.blocks = names[rank - 1] if rank == 1 else "(%s)" % ", ".join(names[d] for d in reversed(gridded))
+    starts = ["%s * %d" % (names[d], tile[d]) if d in names else "o * %d" % tile[d] for d in range(rank)]
+    loop = "for o in %s(ceildiv(M, %d)):" % (pick(rng, ["serial", "range"]), tile[0]) if rank == 4 else None
+    return dims, tile, starts, loop
+
+
+def random_shape(rng, limit=30000):
+    rank = pick(rng, [1, 2, 2, 2, 3, 3, 4])
+    shape = [int(pick(rng, EXTENTS if rank < 4 else EXTENTS[:9])) for _ in range(rank)]
+    while np.prod(shape) > limit:
+        shape[int(np.argmax(shape))] //= 2
+    return shape
+
+
+def elements(rng):
+    """C = an expression over A and B, read from global memory, a shared tile or a fragment; perhaps through a variable."""
+    kernel = Kernel()
+    kernel.threads = int(pick(rng, [32, 64, 96, 128, 128, 256, 512, 1024]))
+    shape = random_shape(rng, 6000)
+    dims, tile, starts, loop = tiling(rng, kernel, shape)
+    body, leaves = [], []
+    index = ["i", "j", "k", "l"][:len(shape)]
+    spot = "[%s]" % ", ".join("%s + %s" % p for p in zip(starts, index))
+    for name in "AB":
+        dtype = pick(rng, DTYPES)
+        kernel.tensor(name, dims, dtype)
+        array = whole_numbers(rng, dtype, shape)
+        kernel.inputs[name] = array
+        place = pick(rng, ["global", "global", "shifted", "shared", "fragment"])
+        if place == "global":
+            leaves.append((name + spot, (dtype, array)))
+        elif place == "shifted":
+            by = [int(rng.integers(-2, 3)) for _ in shape]
+            at = ", ".join("%s + %s + %d" % (s, i, d) for s, i, d in zip(starts, index, by))
+            leaves.append(("%s[%s]" % (name, at), (dtype, shifted(array, by))))
+        else:
+            held = pick(rng, DTYPES)
+            body.append("%s_tile = alloc_%s(%s, %s)" % (name, place, tuple(tile), SPELLING[held]))
+            body.append("copy(%s[%s], %s_tile)" % (name, ", ".join(starts), name))
+            leaves.append(("%s_tile[%s]" % (name, ", ".join(index)), as_type((dtype, array), held)))
+    result = pick(rng, DTYPES)
+    kernel.tensor("C", dims, result)
+    maker = Elements(rng, leaves)
+    text, value = maker.expression(int(rng.integers(1, 5)))
+    inner = []
+    if rng.integers(3) == 0:  # a variable that is set again under a condition
+        held = pick(rng, DTYPES)
+        other, other_value = maker.expression(1)
+        condition, flag = maker.compare(1)
+        inner += ["v = alloc_var(%s, init=%s)" % (SPELLING[held], text), "if %s:" % condition, "    v = %s" % other]
+        value = (held, np.where(flag[1] != 0, as_type(other_value, held)[1], as_type(value, held)[1]))
+        text = "v"
+    if rng.integers(3) == 0:
+        place = pick(rng, ["shared", "fragment"])
+        body.append("C_tile = alloc_%s(%s, %s)" % (place, tuple(tile), SPELLING[result]))
+        inner.append("C_tile[%s] = %s" % (", ".join(index), text))
+        after = ["copy(C_tile, C[%s])" % ", ".join(starts)]
+    else:
+        inner.append("C%s = %s" % (spot, text))
+        after = []
+    extents = ", ".join(map(str, tile))
+    body += ["for %s in Parallel(%s):" % (", ".join(index), extents)] + ["    " + line for line in inner] + after
+    allocations = [line for line in body if "= alloc_" in line and not line.startswith(" ")]
+    rest = [line for line in body if line not in allocations]
+    kernel.body = allocations + ([loop] + ["    " + line for line in rest] if loop else rest)
+    kernel.want["C"] = as_type(value, result)[1]
+    return kernel
+
+
+def moves(rng):
+    """A walks through shared tiles, fragments and TMEM to B, converted on the way; perhaps only a slice of each tile."""
+    kernel = Kernel()
+    kernel.threads = int(pick(rng, [32, 64, 128, 128, 256, 512, 1024]))
+    shape = random_shape(rng)
+    dims, tile, starts, loop = tiling(rng, kernel, shape)
+    source, target = pick(rng, DTYPES), pick(rng, DTYPES)
+    kernel.tensor("A", dims, source)
+    kernel.tensor("B", dims, target)
+    array = whole_numbers(rng, source, shape)
+    kernel.inputs["A"] = array
+    value, here = (source, array), "A[%s]" % ", ".join(starts)
+    allocations, body = [], []
+    for step in range(int(rng.integers(1, 5))):
+        space, held = pick(rng, ["shared", "shared", "fragment"]), pick(rng, DTYPES)
+        pad = [int(pick(rng, [0, 0, 0, 8, 1])) if space == "shared" else 0 for _ in tile]
+        left = [int(rng.integers(0, p + 1)) for p in pad]
+        allocations.append("T%d = alloc_%s(%s, %s)" % (step, space, tuple(t + p for t, p in zip(tile, pad)), SPELLING[held]))
+        there = "T%d" % step
+        if any(pad):
+            there += "[%s]" % ", ".join("%d:%d" % (l, l + t) for l, t in zip(left, tile))
+        body.append("copy(%s, %s)" % (here, there))
+        value, here = as_type(value, held), there
+    body.append("copy(%s, B[%s])" % (here, ", ".join(starts)))
+    kernel.body = allocations + ([loop] + ["    " + line for line in body] if loop else body)
+    kernel.want["B"] = as_type(value, target)[1]
+    return kernel
+
+
+def products(rng):
+    """C = A @ B^T in one of the ways to write it."""
+    kernel = Kernel()
+    kernel.threads = threads = int(pick(rng, [128, 128, 256, 512]))
+    bm, bk = int(pick(rng, [128, 128, 128, 256])), int(pick(rng, [16, 32, 48, 64, 64, 128, 256]))
+    bn = int(pick(rng, [16, 32, 48, 64, 96, 128, 160, 256, 320, 512]))
+    while (bm + bn) * bk * 2 > 180000:
+        bk //= 2 if bk % 32 == 0 else 3
+    bn = bn // 2 if bm == 256 and bn > 256 else bn
+    m, n = int(rng.integers(1, 2 * bm)), int(rng.integers(1, 2 * bn))
+    k = int(rng.integers(1, 4 * bk))
+    if rng.integers(2):
+        m, n, k = -(-m // 8) * 8, -(-n // 8) * 8, -(-k // 8) * 8
+    ab, c = pick(rng, ["bf16", "f16"]), pick(rng, ["f32", "bf16", "f16"])
+    batch = int(pick(rng, [0, 0, 3]))
+    lead, at = (["Z"], "bz, ") if batch else ([], "")
+    kernel.tensor("A", lead + ["M", "K"], ab)
+    kernel.tensor("B", lead + ["N", "K"], ab)
+    kernel.tensor("C", lead + ["M", "N"], c)
+    kernel.grid = "ceildiv(N, %d), ceildiv(M, %d)%s" % (bn, bm, ", Z" if batch else "")
+    kernel.blocks = "(bx, by%s)" % (", bz" if batch else "")
+    a = whole_numbers(rng, ab, ([batch] if batch else []) + [m, k], 2)
+    b = whole_numbers(rng, ab, ([batch] if batch else []) + [n, k], 2)
+    kernel.inputs = {"A": a, "B": b}
+    want = number(ab, a).astype(np.float64) @ np.swapaxes(number(ab, b).astype(np.float64), -1, -2)
+    tmem = rng.integers(2) == 0 or bm * bn > 200 * threads
+    body = ["A_tile = alloc_shared((%d, %d), %s)" % (bm, bk, SPELLING[ab]), "B_tile = alloc_shared((%d, %d), %s)" % (bn, bk, SPELLING[ab])]
+    body.append("acc = alloc_%s((%d, %d), float32)" % ("tmem" if tmem else "fragment", bm, bn))
+    barrier = pick(rng, ["", "", "one", "array"])
+    body += {"": [], "one": ["done = alloc_barrier(1)"], "array": ["bars = alloc_barrier([1] * 3)"]}[barrier]
+    mbar = {"": "", "one": ", mbar=done", "array": ", mbar=bars[%s]" % pick(rng, ["1", "k % 3"])}[barrier]
+    clears = rng.integers(2) == 0
+    body += ["clear(acc)"] if clears else []
+    times = int(pick(rng, [1, 1, 2]))
+    rounds = "ceildiv(K, %d)" % bk
+    loop = pick(rng, ["for k in serial(%s):" % rounds, "for k in Pipelined(%s, num_stages=3):" % rounds, "for k in range(%s):" % rounds,
+                      "for k in unroll(%s):" % rounds])
+    guard = rng.integers(4) == 0  # only even rounds, then only odd ones
+    lines = ["copy(A[%sby * %d, k * %d], A_tile)" % (at, bm, bk), "copy(B[%sbx * %d, k * %d], B_tile)" % (at, bn, bk)]
+    if rng.integers(4) == 0:  # the operand is changed in place
+        lines += ["for i, j in Parallel(%d, %d):" % (bm, bk), "    A_tile[i, j] = A_tile[i, j] * 2"]
+        want = 2 * want
+    first = "k == 0" if not guard else "(p == 0) & (k == 0)"
+    lines.append("gemm(A_tile, B_tile, acc, transpose_B=True%s%s)" % ("" if clears else ", clear_accum=" + first, mbar))
+    lines += ["gemm(A_tile, B_tile, acc, transpose_B=True%s)" % mbar] * (times - 1)
+    if guard:
+        body += ["for p in serial(2):", "    " + loop, "        if k % 2 == p:"] + ["            " + line for line in lines]
+    else:
+        body += [loop] + ["    " + line for line in lines]
+    want = want * times
+    there = "C[%sby * %d, bx * %d]" % (at, bm, bn)
+    if tmem:
+        columns = next(p for p in (bn, bn // 2, bn // 4, 16) if bm * p <= 128 * threads and bn % p == 0)
+        body.append("part = alloc_fragment((%d, %d), float32)" % (bm, columns))
+        lines = ["copy(acc%s, part)" % ("" if columns == bn else "[:, h * %d:h * %d + %d]" % (columns, columns, columns)),
+                 "copy(part, C[%sby * %d, bx * %d%s])" % (at, bm, bn, "" if columns == bn else " + h * %d" % columns)]
+        body += lines if columns == bn else ["for h in serial(%d):" % (bn // columns)] + ["    " + line for line in lines]
+    else:
+        if rng.integers(2) == 0:
+            body += ["for i, j in Parallel(%d, %d):" % (bm, bn), "    acc[i, j] = acc[i, j] * 2.0 + 1.0"]
+            want = want * 2 + 1
+        body.append("copy(acc, %s)" % there)
+    kernel.body = body
+    kernel.want["C"] = hold(c, want.astype(np.float32))
+    return kernel
+
+
+KINDS = {"elements": elements, "moves": moves, "products": products}
+
+
+def run(tilec, tile_run, kernel, order):
+    with open("chance.tile", "w") as file:
+        file.write(kernel.text())
+    command = [tile_run, "chance.tile", "--device", "emu", "--check", CHECKS, "--order", order]
+    for name, array in kernel.inputs.items():
+        np.save("in_%s.npy" % name, array)
+        command += ["--in", "%s=in_%s.npy" % (name, name)]
+    for name, array in kernel.want.items():
+        start = untouched(next(d for d in DTYPES if types.NUMPY[d] == array.dtype), array.shape)
+        np.save("in_%s.npy" % name, start)
+        command += ["--in", "%s=in_%s.npy" % (name, name), "--out", "%s=out_%s.npy" % (name, name)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        return "tile-run ends with %d: %s" % (done.returncode, done.stderr.strip()[-2000:])
+    return "; ".join(filter(None, (different(name, array) for name, array in kernel.want.items())))
+
+
+def different(name, want):
+    dtype = next(d for d in DTYPES if types.NUMPY[d] == want.dtype)
+    got = np.load("out_%s.npy" % name).view(want.dtype)
+    x, y = number(dtype, got), number(dtype, want)
+    bad = np.argwhere(~((x == y) | (np.isnan(x) & np.isnan(y)) if dtype in types.FLOATS else x == y))
+    if len(bad) == 0:
+        return None
+    at = tuple(int(i) for i in bad[0])
+    return "%d of %d of %s wrong; first at %s: %s, want %s" % (len(bad), x.size, name, at, x[at], y[at])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tilec")
+    parser.add_argument("tile_run")
+    parser.add_argument("--count", type=int, default=12, help="kernels of each kind")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--kind", choices=list(KINDS))
+    options = parser.parse_args()
+    wrong = 0
+    kinds = [options.kind] if options.kind else list(KINDS)
+    for kind in kinds:
+        for i in range(options.first, options.first + options.count):
+            with np.errstate(all="ignore"):
+                kernel = KINDS[kind](np.random.default_rng([options.seed, i]))
+            problem = run(options.tilec, options.tile_run, kernel, ORDERS[i % len(ORDERS)])
+            if problem:
+                wrong += 1
+                shapes = ", ".join("%s%s" % (n, list(a.shape)) for n, a in kernel.inputs.items())
+                print("%s %d (--seed %d; %s): %s\n%s" % (kind, i, options.seed, shapes, problem, kernel.text()), flush=True)
+    print("%d kernels, %d wrong" % (options.count * len(kinds), wrong))
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
