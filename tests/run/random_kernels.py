@@ -1,6 +1,6 @@
 """Random kernels that are legal, against numpy: element-wise work, chains of copies, matrix products.
 
-    random_kernels.py TILEC TILE_RUN [--count N] [--seed S] [--kind elements|moves|products] [--keep]
+    random_kernels.py TILEC TILE_RUN [--count N] [--first I] [--seed S] [--kind elements|moves|products]
 Kernel number i of a kind depends on the seed and i alone; a wrong one is printed with its text. Whole numbers keep every result
 exact, so each comparison is for equality. --keep leaves the last kernel and its arrays in the current folder.
 """
@@ -225,7 +225,7 @@ def elements(rng):
 
 
 def moves(rng):
-    """A walks through shared tiles, fragments and TMEM to B, converted on the way; perhaps only a slice of each tile."""
+    """A walks through shared tiles and fragments to B, converted on the way; perhaps only a slice of each tile."""
     kernel = Kernel()
     kernel.threads = int(pick(rng, [32, 64, 128, 128, 256, 512, 1024]))
     shape = random_shape(rng)
@@ -236,9 +236,11 @@ def moves(rng):
     array = whole_numbers(rng, source, shape)
     kernel.inputs["A"] = array
     value, here = (source, array), "A[%s]" % ", ".join(starts)
-    allocations, body = [], []
+    allocations, body, registers = [], [], 0
     for step in range(int(rng.integers(1, 5))):
         space, held = pick(rng, ["shared", "shared", "fragment"]), pick(rng, DTYPES)
+        registers += -(-int(np.prod(tile)) // kernel.threads)
+        space = space if registers <= 150 else "shared"
         pad = [int(pick(rng, [0, 0, 0, 8, 1])) if space == "shared" else 0 for _ in tile]
         left = [int(rng.integers(0, p + 1)) for p in pad]
         allocations.append("T%d = alloc_%s(%s, %s)" % (step, space, tuple(t + p for t, p in zip(tile, pad)), SPELLING[held]))

@@ -300,11 +300,12 @@ ExecResult warp_exit(Machine *machine, Warp *warp, uint32_t lanes) {
   group->pc++;
   warp->live &= ~lanes;
   group->lanes &= ~lanes;
-  if (group->lanes == 0) remove_group(warp, warp->current);
+  bool gone = group->lanes == 0;
+  if (gone) remove_group(warp, warp->current);
   machine->progress++;
   machine_event(machine, EVENT_THREAD_EXIT, warp, lanes, SPACE_GENERIC, 0, 0);
   barriers_after_exit(machine, warp, lanes);
-  return EXEC_MOVED;
+  return gone ? EXEC_BLOCK : EXEC_MOVED;  // another group has taken the slot, and may be waiting
 }
 
 static bool same_callers(const Warp *warp, uint32_t a, uint32_t b) {
