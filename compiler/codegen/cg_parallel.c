@@ -48,7 +48,7 @@ static void spread_over_threads(Cg *cg, const TirOp *op) {
 static bool iteration_type(const TirOp *op, Type *out) {
   int64_t shape[TYPE_MAX_RANK];
   for (int i = 0; i < op->nresults; i++)
-    if (!tir_const_int(op->args[i], &shape[i])) return false;
+    if (!tir_const_int(op->args[i], &shape[i]) || shape[i] <= 0) return false;
   *out = type_buffer(DTYPE_f32, SPACE_FRAGMENT, op->nresults, shape);
   return true;
 }
@@ -65,10 +65,15 @@ static void emit_iteration(Cg *cg, const TirOp *op, CgParallel *parallel) {
 }
 
 static void follow_fragment(Cg *cg, const TirOp *op, const Layout *layout) {
+  enum { MAX_REGISTERS = 1024 };  // each is a copy of the body
   CgParallel parallel = {.op = op};
   Type type;
+  if (layout_registers(layout) > MAX_REGISTERS) {
+    cg_unsupported(cg, op, "a thread would run more than %d iterations unrolled", MAX_REGISTERS);
+    return;
+  }
   if (!iteration_type(op, &type)) {
-    cg_unsupported(cg, op, "a loop over a fragment needs constant extents");
+    cg_unsupported(cg, op, "a loop over a fragment needs constant extents of at least 1");
     return;
   }
   parallel.fragment = cg_fragment(cg, layout, &type);

@@ -4,6 +4,7 @@
 Each case is a kernel that moves A to B through the named places; B must equal A converted by numpy, and what the kernel must not
 touch must keep its value.
 """
+import os
 import subprocess
 import sys
 
@@ -141,8 +142,9 @@ def slices():
 def main():
     tile_run, prefixes = sys.argv[1], sys.argv[2:]
     count = wrong = 0
+    step = 5 if os.environ.get("TILE_TEST_SMALL") == "1" else 1
     for group in (all_ways, ranks, slices):
-        for case in group():
+        for case in list(group())[::step]:
             if prefixes and not any(case.name.startswith(p) for p in prefixes):
                 continue
             count += 1

@@ -294,6 +294,8 @@ def run(tile_emu, case):
 def main():
     tilec, tile_emu = sys.argv[1:3]
     cases = list(all_cases(sys.argv[3:]))
+    if os.environ.get("TILE_TEST_SMALL") == "1":
+        cases = cases[::5]
     with open("elementwise.tir", "w") as file:
         file.write("\n".join(case.text() for case in cases))
     subprocess.run([tilec, "elementwise.tir", "-o", "elementwise.ptx"], check=True)
