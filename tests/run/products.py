@@ -114,13 +114,144 @@ def loops():
     yield Case("nested", (128, 64, 192), (128, 64, 64), source=nested, reference=lambda a, b, c: 2 * (a @ b.T), **FRAGMENT, **CLEARED)
 
 
+HEAD = """
+@kernel
+def product(A: Tensor[(M, K), bfloat16], B: Tensor[(N, K), bfloat16], C: Tensor[(M, N), float32]):
+    with Kernel(ceildiv(N, 64), ceildiv(M, 128), threads=128) as (bx, by):
+"""
+
+
+def composed():
+    """Kernels whose operands or accumulators are written by threads between the products."""
+    def case(name, body, reference, size=(130, 72, 136)):
+        return Case(name, size, (128, 64, 64), c="f32", source=HEAD + body, reference=reference)
+
+    yield case("scaled_operand", """
+        A_shared = alloc_shared((128, 64), bfloat16)
+        B_shared = alloc_shared((64, 64), bfloat16)
+        acc = alloc_fragment((128, 64), float32)
+        clear(acc)
+        for k in serial(ceildiv(K, 64)):
+            copy(A[by * 128, k * 64], A_shared)
+            copy(B[bx * 64, k * 64], B_shared)
+            for i, j in Parallel(128, 64):
+                A_shared[i, j] = A_shared[i, j] * 2 + cast(j % 2, bfloat16)
+            gemm(A_shared, B_shared, acc, transpose_B=True)
+        copy(acc, C[by * 128, bx * 64])
+""", lambda a, b, c: (2 * a + np.arange(a.shape[1]) % 2) @ b.T)
+    yield case("computed_operand", """
+        A_shared = alloc_shared((128, 64), bfloat16)
+        B_shared = alloc_shared((64, 64), bfloat16)
+        acc = alloc_tmem((128, 64), float32)
+        part = alloc_fragment((128, 64), float32)
+        for k in serial(ceildiv(K, 64)):
+            for i, j in Parallel(128, 64):
+                A_shared[i, j] = A[by * 128 + i, k * 64 + j]
+            copy(B[bx * 64, k * 64], B_shared)
+            gemm(A_shared, B_shared, acc, transpose_B=True, clear_accum=k == 0)
+        copy(acc, part)
+        copy(part, C[by * 128, bx * 64])
+""", lambda a, b, c: a @ b.T)
+    yield case("rescaled", """
+        A_shared = alloc_shared((128, 64), bfloat16)
+        B_shared = alloc_shared((64, 64), bfloat16)
+        acc = alloc_fragment((128, 64), float32)
+        clear(acc)
+        for k in serial(ceildiv(K, 64)):
+            copy(A[by * 128, k * 64], A_shared)
+            copy(B[bx * 64, k * 64], B_shared)
+            for i, j in Parallel(128, 64):
+                acc[i, j] = acc[i, j] * 0.5 + cast(i + j, float32)
+            gemm(A_shared, B_shared, acc, transpose_B=True)
+        copy(acc, C[by * 128, bx * 64])
+""", rescaled)
+    yield case("starts_from_C", """
+        A_shared = alloc_shared((128, 64), bfloat16)
+        B_shared = alloc_shared((64, 64), bfloat16)
+        start = alloc_fragment((128, 64), float32)
+        acc = alloc_tmem((128, 64), float32)
+        for i, j in Parallel(128, 64):
+            start[i, j] = cast(i - j, float32)
+        copy(start, acc)
+        for k in serial(ceildiv(K, 64)):
+            copy(A[by * 128, k * 64], A_shared)
+            copy(B[bx * 64, k * 64], B_shared)
+            gemm(A_shared, B_shared, acc, transpose_B=True)
+        copy(acc, start)
+        copy(start, C[by * 128, bx * 64])
+""", lambda a, b, c: a @ b.T + np.arange(len(a))[:, None] % 128 - np.arange(len(b)) % 64)
+    yield case("two_accumulators", """
+        A_shared = alloc_shared((128, 64), bfloat16)
+        B_shared = alloc_shared((64, 64), bfloat16)
+        first = alloc_tmem((128, 64), float32)
+        second = alloc_tmem((128, 64), float32)
+        x = alloc_fragment((128, 64), float32)
+        y = alloc_fragment((128, 64), float32)
+        for k in serial(ceildiv(K, 64)):
+            copy(A[by * 128, k * 64], A_shared)
+            copy(B[bx * 64, k * 64], B_shared)
+            gemm(A_shared, B_shared, first, transpose_B=True, clear_accum=k == 0)
+            if k % 2 == 0:
+                gemm(A_shared, B_shared, second, transpose_B=True, clear_accum=k == 0)
+        copy(first, x)
+        copy(second, y)
+        for i, j in Parallel(128, 64):
+            x[i, j] = x[i, j] * 3 - y[i, j]
+        copy(x, C[by * 128, bx * 64])
+""", lambda a, b, c: 3 * (a @ b.T) - even_blocks(a) @ b.T)
+    # (A @ B^T) @ B, the product in the middle going through shared memory; here N and K of the second are those of B
+    yield Case("chained", (128, 64, 64), (128, 64, 64), c="f32", source=HEAD + """
+        A_shared = alloc_shared((128, 64), bfloat16)
+        B_shared = alloc_shared((64, 64), bfloat16)
+        P_shared = alloc_shared((128, 64), bfloat16)
+        acc = alloc_fragment((128, 64), float32)
+        copy(A[0, 0], A_shared)
+        copy(B[0, 0], B_shared)
+        clear(acc)
+        gemm(A_shared, B_shared, acc, transpose_B=True)
+        for i, j in Parallel(128, 64):
+            acc[i, j] = min(max(acc[i, j], -100.0), 100.0)
+        copy(acc, P_shared)
+        clear(acc)
+        gemm(P_shared, B_shared, acc, transpose_B=True)
+        copy(acc, C[0, 0])
+""", reference=lambda a, b, c: np.clip(a @ b.T, -100, 100) @ b.T)
+    for scratch in (64, 128, 200, 1024, 4096):
+        yield case("scratch_%d" % scratch, """
+        scratch = alloc_shared((%d,), uint8)
+        A_shared = alloc_shared((128, 64), bfloat16)
+        B_shared = alloc_shared((64, 64), bfloat16)
+        acc = alloc_fragment((128, 64), float32)
+        fill(scratch, 255)
+        clear(acc)
+        for k in serial(ceildiv(K, 64)):
+            copy(A[by * 128, k * 64], A_shared)
+            copy(B[bx * 64, k * 64], B_shared)
+            gemm(A_shared, B_shared, acc, transpose_B=True)
+        fill(scratch, 1)
+        copy(acc, C[by * 128, bx * 64])
+""" % scratch, lambda a, b, c: a @ b.T, size=(128, 64, 72))
+
+
+def rescaled(a, b, c):
+    total = np.zeros((len(a), len(b)))
+    add = np.arange(len(a))[:, None] % 128 + np.arange(len(b)) % 64
+    for k in range(0, a.shape[1], 64):
+        total = total * 0.5 + add + a[:, k:k + 64] @ b[:, k:k + 64].T
+    return total
+
+
+def even_blocks(a):
+    return a * (np.arange(a.shape[1]) // 64 % 2 == 0)
+
+
 def main():
     arguments = sys.argv[2:]
     options = []
     if arguments[:1] == ["--order"]:
         options, arguments = arguments[:2], arguments[2:]
     count = wrong = 0
-    for group in (shapes, loops):
+    for group in (shapes, loops, composed):
         for case in group():
             if arguments and not any(case.name.startswith(p) for p in arguments):
                 continue
