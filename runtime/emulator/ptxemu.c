@@ -234,7 +234,8 @@ static PtxEmuStatus run(PtxEmu *emu, const Launch *launch, uint32_t checks, uint
   if (stats != NULL) *stats = (PtxEmuStats){outcome.steps, outcome.lane_steps, ctas};
   emu->output = outcome.output;
   if (outcome.fault.happened) {
-    emu->report = outcome.fault.text;
+    const char *findings = outcome.findings != NULL ? outcome.findings : "";
+    emu->report = text_printf(emu->launch, "%s%s", outcome.fault.text, findings);
     return outcome.fault.hang ? PTXEMU_HANG : PTXEMU_FAULT;
   }
   if (outcome.out_of_memory) return usage(emu, out_of_memory);

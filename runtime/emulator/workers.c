@@ -66,10 +66,12 @@ static uint32_t core_count(void) {
   return count < 1 ? 1 : (uint32_t)count;
 }
 
-static uint32_t worker_count(const Launch *launch, uint32_t wanted) {
+static uint32_t worker_count(const Launch *launch, uint32_t checks, uint32_t wanted) {
   uint64_t clusters = 1;
   for (int i = 0; i < 3; i++) clusters *= launch->grid[i] / launch->cluster[i];
-  if (launch->max_resident_ctas > 0 || launch->max_steps > 0 || launch_shares(launch)) return 1;
+  if (launch->max_resident_ctas > 0 || launch->max_steps > 0 || launch_shares(launch) ||
+      checks_compare_clusters(checks))
+    return 1;
   uint32_t count = wanted > 0 ? wanted : core_count();
   if (count > MOST_WORKERS) count = MOST_WORKERS;
   return count > clusters ? (uint32_t)clusters : count;
@@ -101,6 +103,7 @@ static void work(Worker *worker) {
     worker->out_of_memory = true;
     return;
   }
+  checks_begin(m);
   launch_run(m);
   observers_end(m);
   engine_end(m);
@@ -149,7 +152,7 @@ LaunchOutcome launch_on_workers(Arena *arena, Gmem *gmem, const Launch *launch, 
   LaunchOutcome outcome = {.output = ""};
   Worker workers[MOST_WORKERS];
   atomic_uint first_fault = 0xffffffffu;
-  uint32_t count = worker_count(launch, wanted), made = 0, fault_cluster = 0xffffffffu;
+  uint32_t count = worker_count(launch, checks, wanted), made = 0, fault_cluster = 0xffffffffu;
   memset(workers, 0, sizeof workers);
   for (; made < count; made++) {
     Worker *w = &workers[made];

@@ -24,10 +24,15 @@ static bool complete_copy(Machine *machine, EngineOp *base) {
     memcpy(op->lane[lane].to, op->lane[lane].from, op->lane[lane].count);
     memset(op->lane[lane].to + op->lane[lane].count, 0, op->bytes - op->lane[lane].count);
     if (!watched) continue;
-    engine_event(machine, base, EVENT_ASYNC_READ, base->origin.cta, SPACE_GLOBAL, op->lane[lane].global,
-                 op->lane[lane].count);
-    engine_event(machine, base, EVENT_ASYNC_WRITE, base->origin.cta, SPACE_SHARED, op->lane[lane].shared,
-                 op->bytes);
+    Event event = {EVENT_ASYNC_READ,      base->origin.cta,     NULL,
+                   base->origin.inst,     1u << lane,           SPACE_GLOBAL,
+                   op->lane[lane].global, op->lane[lane].count, 0};
+    if (event.bytes > 0) machine_emit(machine, &event);
+    event.kind = EVENT_ASYNC_WRITE;
+    event.space = SPACE_SHARED;
+    event.address = op->lane[lane].shared;
+    event.bytes = op->bytes;
+    machine_emit(machine, &event);
   }
   return true;
 }

@@ -52,7 +52,7 @@ static void emit_change(Machine *machine, const Origin *origin, const Cta *cta, 
                         const Change *change, bool flipped) {
   bool engine = machine->op != NULL;
   const Warp *warp = engine ? NULL : &origin->cta->warps[origin->warp];
-  uint32_t lanes = engine || origin->lane < 0 ? 0 : 1u << origin->lane;
+  uint32_t lanes = origin->lane < 0 ? 0 : 1u << origin->lane;
   Event event = {EVENT_TX, cta, warp, origin->inst, lanes, SPACE_SHARED, offset, (uint64_t)change->tx, 0};
   if (change->tx && machine->event_mask >> EVENT_TX & 1) machine_emit(machine, &event);
   event.kind = EVENT_ARRIVE;

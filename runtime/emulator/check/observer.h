@@ -23,6 +23,11 @@ typedef struct Observers {
 // Adds an observer and starts it.
 void observers_add(Machine *machine, const Observer *observer);
 void observers_end(Machine *machine);
+// Adds the observers of machine->checks.
+void checks_begin(Machine *machine);
+
+// True when clusters must run in one machine, since their accesses to global memory are compared.
+bool checks_compare_clusters(uint32_t checks);
 
 // Parses a --check list into a set of bits (1 << Check). NULL, or an error text that names the bad word.
 const char *checks_parse(Arena *arena, const char *list, uint32_t *checks);

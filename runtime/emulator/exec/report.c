@@ -105,34 +105,63 @@ ExecResult machine_fault_at(Machine *machine, const Origin *origin, const char *
 
 enum { MOST_FINDINGS = 100 };
 
-static Finding *find_finding(Findings *findings, Check check, const Inst *inst) {
+static Finding *find_finding(Findings *findings, Check check, const Inst *inst, const Inst *other) {
   for (int i = 0; i < findings->list.len; i++) {
     Finding *f = &findings->list.data[i];
-    if (f->inst == inst && f->check == check) return f;
+    if (f->inst == inst && f->other == other && f->check == check) return f;
   }
   return NULL;
 }
 
-void machine_finding(Machine *machine, Check check, const Origin *origin, const char *format, ...) {
+bool finding_is_new(Machine *machine, Check check, const Inst *inst, const Inst *other) {
   Findings *findings = machine->findings;
-  if (findings == NULL || !(machine->checks >> check & 1)) return;
-  if (find_finding(findings, check, origin->inst) != NULL) return;
+  if (findings == NULL || !(machine->checks >> check & 1)) return false;
+  Finding *old = find_finding(findings, check, inst, other);
+  if (old != NULL) old->count++;
+  findings->full |= old == NULL && findings->list.len >= 4 * MOST_FINDINGS;
+  return old == NULL && !findings->full;
+}
+
+static void add_other_side(TextBuf *out, Machine *machine, const OtherSide *other) {
+  textbuf_printf(out, "  other side: %s\n", other->what);
+  if (other->origin.cta == NULL) textbuf_printf(out, "  a CTA of cluster %u\n", other->cluster);
+  report_place(out, machine, &other->origin);
+}
+
+static void add_finding(Machine *machine, Check check, const Origin *origin, const OtherSide *other,
+                        const char *advice, const char *text) {
   TextBuf out = {.arena = machine->arena};
-  va_list args;
-  va_start(args, format);
-  const char *text = text_vprintf(machine->arena, format, args);
-  va_end(args);
   int line = origin->inst != NULL ? origin->inst->line : 0;
   textbuf_printf(&out, "%s:%d: finding[%s]: %s\n", machine->module->name, line, check_names[check], text);
   report_place(&out, machine, origin);
-  Finding finding = {check, origin->inst, machine->running, out.data};
-  vec_push(machine->arena, &findings->list, finding);
+  if (other != NULL) add_other_side(&out, machine, other);
+  if (advice != NULL) textbuf_printf(&out, "  to do: %s\n", advice);
+  Finding finding = {check, origin->inst,     other != NULL ? other->origin.inst : NULL,
+                     1,     machine->running, out.data};
+  vec_push(machine->arena, &machine->findings->list, finding);
+}
+
+void machine_finding_pair(Machine *machine, Check check, const Origin *origin, const OtherSide *other,
+                          const char *advice, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  add_finding(machine, check, origin, other, advice, text_vprintf(machine->arena, format, args));
+  va_end(args);
+}
+
+void machine_finding(Machine *machine, Check check, const Origin *origin, const char *format, ...) {
+  if (!finding_is_new(machine, check, origin->inst, NULL)) return;
+  va_list args;
+  va_start(args, format);
+  add_finding(machine, check, origin, NULL, NULL, text_vprintf(machine->arena, format, args));
+  va_end(args);
 }
 
 void findings_merge(Arena *arena, Findings *into, const Findings *from) {
   for (int i = 0; i < from->list.len; i++) {
     Finding finding = from->list.data[i];
-    Finding *old = find_finding(into, finding.check, finding.inst);
+    Finding *old = find_finding(into, finding.check, finding.inst, finding.other);
+    if (old != NULL) finding.count = old->count += finding.count;
     if (old != NULL && old->cluster <= finding.cluster) continue;
     finding.text = text_copy(arena, finding.text, strlen(finding.text));
     if (old != NULL) {
@@ -146,7 +175,10 @@ void findings_merge(Arena *arena, Findings *into, const Findings *from) {
 static int by_cluster(const void *a, const void *b) {
   const Finding *x = a, *y = b;
   if (x->cluster != y->cluster) return x->cluster < y->cluster ? -1 : 1;
-  return x->inst < y->inst ? -1 : x->inst > y->inst ? 1 : (int)x->check - (int)y->check;
+  if (x->inst != y->inst) return x->inst < y->inst ? -1 : 1;
+  return x->check != y->check  ? (int)x->check - (int)y->check
+         : x->other < y->other ? -1
+                               : x->other > y->other;
 }
 
 const char *findings_text(Arena *arena, Findings *findings) {
@@ -154,7 +186,11 @@ const char *findings_text(Arena *arena, Findings *findings) {
   if (count == 0) return NULL;
   qsort(findings->list.data, (size_t)count, sizeof *findings->list.data, by_cluster);
   TextBuf out = {.arena = arena};
-  for (int i = 0; i < count && i < MOST_FINDINGS; i++) textbuf_puts(&out, findings->list.data[i].text);
+  for (int i = 0; i < count && i < MOST_FINDINGS; i++) {
+    const Finding *f = &findings->list.data[i];
+    textbuf_puts(&out, f->text);
+    if (f->count > 1) textbuf_printf(&out, "  (%llu times)\n", (unsigned long long)f->count);
+  }
   if (count > MOST_FINDINGS) textbuf_printf(&out, "and %d more findings\n", count - MOST_FINDINGS);
   return out.data;
 }

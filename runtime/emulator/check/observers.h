@@ -1,0 +1,15 @@
+// The observers behind the checks.
+#ifndef PTXEMU_CHECK_OBSERVERS_H
+#define PTXEMU_CHECK_OBSERVERS_H
+
+#include "check/observer.h"
+
+extern const Observer order_observer;     // race, proxy, tcgen05, and exit where order is known
+extern const Observer uninit_observer;    // uninit
+extern const Observer mbarrier_observer;  // mbarrier
+extern const Observer exit_observer;      // exit: bulk stores that still read
+
+// Lines of the instructions that arrived at an mbarrier so far, or NULL; for the explanation of a hang.
+const char *mbarrier_describe_arrivals(Machine *machine, const Cta *cta, uint32_t offset);
+
+#endif
