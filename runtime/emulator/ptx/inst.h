@@ -80,6 +80,7 @@ typedef enum {
   MC_GRIDDEP,
   MC_CLC,
   MC_TEST,
+  MC_TENSORMAP,
   MC_SHAPE,
   MC_COUNT,
   MC_VECTOR,
