@@ -135,7 +135,13 @@ static Value real_binary(Elab *e, BinaryOp op, double a, double b, Span span) {
 
 // ---- sequences and strings
 
-static Value concatenate(Elab *e, const Value *lhs, const Value *rhs) {
+static Value too_many(Elab *e, Span span) {
+  diag_error(e->ds, DIAG_compile_time_limit, span, "more than %d items", MAX_ITEMS);
+  return value_poison();
+}
+
+static Value concatenate(Elab *e, const Value *lhs, const Value *rhs, Span span) {
+  if (lhs->sequence->items.len + rhs->sequence->items.len > MAX_ITEMS) return too_many(e, span);
   Value out =
       value_sequence(e->arena, lhs->kind, e->region, lhs->sequence->items.data, lhs->sequence->items.len);
   for (int i = 0; i < rhs->sequence->items.len; i++)
@@ -145,7 +151,7 @@ static Value concatenate(Elab *e, const Value *lhs, const Value *rhs) {
 
 static bool too_many_items(Elab *e, int64_t count, int64_t times, Span span) {
   if (count == 0 || times <= 0 || times <= MAX_ITEMS / count) return false;
-  diag_error(e->ds, DIAG_compile_time_limit, span, "more than %d items", MAX_ITEMS);
+  too_many(e, span);
   return true;
 }
 
@@ -177,7 +183,8 @@ static bool is_whole(const Value *value) {
 
 static Value sequence_binary(Elab *e, BinaryOp op, const Value *lhs, const Value *rhs, Span span) {
   if (op == BINARY_ADD && lhs->kind == rhs->kind && is_sequence(lhs)) {
-    if (lhs->kind != VALUE_STRING) return concatenate(e, lhs, rhs);
+    if (lhs->kind != VALUE_STRING) return concatenate(e, lhs, rhs, span);
+    if (lhs->string.len + rhs->string.len > MAX_ITEMS) return too_many(e, span);
     TextBuf text = {.arena = e->arena};
     textbuf_puts(&text, "");
     textbuf_add(&text, lhs->string.data, lhs->string.len);
@@ -246,7 +253,7 @@ static int order_text(Str a, Str b) {
 }
 
 // Sets *out to <0, 0, >0. False: the two have no order. NaN compares as unordered.
-static bool order_of(const Value *lhs, const Value *rhs, int *out, bool *unordered) {
+static bool order_of(const Value *lhs, const Value *rhs, int depth, int *out, bool *unordered) {
   *unordered = false;
   if (value_is_number(lhs) && value_is_number(rhs)) {
     if (lhs->kind == VALUE_FLOAT || rhs->kind == VALUE_FLOAT) {
@@ -263,11 +270,11 @@ static bool order_of(const Value *lhs, const Value *rhs, int *out, bool *unorder
     *out = order_text(lhs->string, rhs->string);
     return true;
   }
-  if (lhs->kind != VALUE_TUPLE && lhs->kind != VALUE_LIST) return false;
+  if ((lhs->kind != VALUE_TUPLE && lhs->kind != VALUE_LIST) || depth > 100) return false;
   const Sequence *a = lhs->sequence, *b = rhs->sequence;
   for (int i = 0; i < a->items.len && i < b->items.len; i++)
     if (!value_equal(&a->items.data[i], &b->items.data[i]))
-      return order_of(&a->items.data[i], &b->items.data[i], out, unordered);
+      return order_of(&a->items.data[i], &b->items.data[i], depth + 1, out, unordered);
   *out = (a->items.len > b->items.len) - (a->items.len < b->items.len);
   return true;
 }
@@ -294,7 +301,7 @@ Value comptime_compare(Elab *e, CompareOp op, const Value *lhs, const Value *rhs
   case COMPARE_GE:
     break;
   }
-  if (!order_of(lhs, rhs, &order, &unordered)) {
+  if (!order_of(lhs, rhs, 0, &order, &unordered)) {
     diag_error(e->ds, DIAG_value_kind, span, "'%s' does not compare %s and %s", compare_op_text(op),
                value_describe(e->arena, lhs), value_describe(e->arena, rhs));
     return value_poison();

@@ -42,8 +42,15 @@ void elab_leave(Elab *e) {
 Region *elab_region_push(Elab *e, RegionKind kind, Span span, bool thread_dependent) {
   Region *region = ARENA_NEW(e->arena, Region);
   *region = (Region){.parent = e->region, .kind = kind, .span = span};
+  region->depth = e->region ? e->region->depth + 1 : 0;
   region->thread_dependent = thread_dependent || (e->region && e->region->thread_dependent);
   return e->region = region;
+}
+
+bool elab_may_nest(Elab *e, Span span) {
+  if (e->region->depth < MAX_REGIONS) return true;
+  stop(e, span, "nested loops and branches of the device", MAX_REGIONS);
+  return false;
 }
 
 void elab_region_pop(Elab *e) {

@@ -259,5 +259,9 @@ Value eval_fstring(Elab *e, const Expr *expr) {
   textbuf_puts(&out, "");
   for (int i = 0; i < expr->fstring.count; i++)
     if (!add_part(e, &expr->fstring.parts[i], &out)) return value_poison();
+  if (out.len > MAX_ITEMS) {
+    diag_error(e->ds, DIAG_compile_time_limit, expr->span, "a string of more than %d bytes", MAX_ITEMS);
+    return value_poison();
+  }
   return value_string((Str){out.data, out.len});
 }

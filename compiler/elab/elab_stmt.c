@@ -320,7 +320,7 @@ static Flow exec_staged_if(Elab *e, const Stmt *stmt, int index, const Value *co
     return FLOW_NEXT;
   }
   TirValue *test = staged_condition(e, condition, arm->condition->span);
-  if (!test) return FLOW_NEXT;
+  if (!test || !elab_may_nest(e, arm->span)) return FLOW_NEXT;
   bool dependent = tir_thread_dependent(test);
   e->b.span = arm->span;
   TirOp *branch = tir_if(&e->b, test);
@@ -494,7 +494,8 @@ static Flow exec_for(Elab *e, const Stmt *stmt) {
     if (!eval_iterable(e, &iterable, stmt->loop.iterable->span, &items, &count)) return FLOW_NEXT;
     return exec_unrolled(e, stmt, items, count);
   }
-  if (!elab_placed(e, stmt->span, "a loop that runs on the device", false)) return FLOW_NEXT;
+  if (!elab_placed(e, stmt->span, "a loop that runs on the device", false) || !elab_may_nest(e, stmt->span))
+    return FLOW_NEXT;
   if (iterable.loop->parallel)
     exec_parallel(e, stmt, iterable.loop);
   else if (iterable.loop->grid)

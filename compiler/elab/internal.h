@@ -12,7 +12,14 @@
 
 // Bounds on compile-time work. Depth counts expressions, statements and calls together, since all of them
 // recurse here.
-enum { MAX_STEPS = 2000000, MAX_DEPTH = 1200, MAX_CALLS = 64, MAX_OPS = 200000, MAX_ITEMS = 100000 };
+enum {
+  MAX_STEPS = 2000000,
+  MAX_DEPTH = 1200,
+  MAX_CALLS = 64,
+  MAX_REGIONS = 200,
+  MAX_OPS = 200000,
+  MAX_ITEMS = 100000
+};
 
 typedef struct Elab {
   Arena *arena;
@@ -100,6 +107,8 @@ bool elab_enter(Elab *e, Span span);
 void elab_leave(Elab *e);
 Region *elab_region_push(Elab *e, RegionKind kind, Span span, bool thread_dependent);
 void elab_region_pop(Elab *e);
+// Whether another region may be opened here; reports and stops when they are too deep.
+bool elab_may_nest(Elab *e, Span span);
 // Whether an effect may stand here: inside `with Kernel`, and (for what all threads do together) neither in
 // Parallel nor under control that depends on the thread. False: reported.
 bool elab_placed(Elab *e, Span span, const char *what, bool together);

@@ -50,37 +50,72 @@ static void add_term(Linear *sum, const TirValue *term, int64_t scale) {
   sum->coefficients[sum->count++] = scale;
 }
 
+// Adds scale * value: a constant, or a term.
 static void add_value(Linear *sum, const TirValue *value, int64_t scale) {
-  int64_t number, factor;
-  if (++sum->visits > MAX_VISITS) sum->failed = true;
-  if (sum->failed) return;
-  if (tir_const_int(value, &number)) {
+  int64_t number;
+  if (tir_const_int(value, &number))
     add_scaled(&sum->constant, number, scale, &sum->failed);
+  else
+    add_term(sum, value, scale);
+}
+
+static bool is_sum(const TirValue *value) {
+  int64_t number;
+  const TirOp *op = value->op;
+  if (op->kind == OP_mul) return tir_const_int(op->args[0], &number) || tir_const_int(op->args[1], &number);
+  return op->kind == OP_add || op->kind == OP_sub || op->kind == OP_neg;
+}
+
+// Replaces a term by what it is made of.
+static void expand(Linear *sum, int index) {
+  const TirOp *op = sum->terms[index]->op;
+  int64_t scale = sum->coefficients[index], number, product;
+  sum->count--;
+  sum->terms[index] = sum->terms[sum->count];
+  sum->coefficients[index] = sum->coefficients[sum->count];
+  if (op->kind == OP_mul) {
+    int factor = tir_const_int(op->args[1], &number) ? 1 : 0;
+    tir_const_int(op->args[factor], &number);
+    if (__builtin_mul_overflow(scale, number, &product))
+      sum->failed = true;
+    else
+      add_value(sum, op->args[1 - factor], product);
     return;
   }
-  const TirOp *op = value->op;
-  if (op->kind == OP_add || op->kind == OP_sub) {
-    add_value(sum, op->args[0], scale);
-    add_value(sum, op->args[1], op->kind == OP_sub ? -scale : scale);
-  } else if (op->kind == OP_neg) {
-    add_value(sum, op->args[0], -scale);
-  } else if (op->kind == OP_mul && tir_const_int(op->args[1], &number) &&
-             !__builtin_mul_overflow(scale, number, &factor)) {
-    add_value(sum, op->args[0], factor);
-  } else if (op->kind == OP_mul && tir_const_int(op->args[0], &number) &&
-             !__builtin_mul_overflow(scale, number, &factor)) {
-    add_value(sum, op->args[1], factor);
-  } else {
-    add_term(sum, value, scale);
+  if (scale == INT64_MIN) sum->failed = true;
+  if (sum->failed) return;
+  add_value(sum, op->args[0], op->kind == OP_neg ? -scale : scale);
+  if (op->kind != OP_neg) add_value(sum, op->args[1], op->kind == OP_sub ? -scale : scale);
+}
+
+static void drop_cancelled(Linear *sum) {
+  int kept = 0;
+  for (int i = 0; i < sum->count; i++) {
+    if (sum->coefficients[i] == 0) continue;
+    sum->terms[kept] = sum->terms[i];
+    sum->coefficients[kept++] = sum->coefficients[i];
   }
+  sum->count = kept;
+}
+
+// The term made last of those that can be expanded, or -1. Parts are made before sums of them, so that
+// everything a term could cancel with has met it when its turn comes.
+static int latest_sum(const Linear *sum) {
+  int latest = -1;
+  for (int i = 0; i < sum->count; i++)
+    if (is_sum(sum->terms[i]) && (latest < 0 || sum->terms[i]->id > sum->terms[latest]->id)) latest = i;
+  return latest;
 }
 
 bool staged_difference(TirValue *a, TirValue *b, int64_t *out) {
   Linear sum = {0};
   add_value(&sum, a, 1);
   add_value(&sum, b, -1);
-  for (int i = 0; i < sum.count; i++)
-    if (sum.coefficients[i] != 0) return false;
+  for (drop_cancelled(&sum); sum.count > 0 && !sum.failed; drop_cancelled(&sum)) {
+    int index = latest_sum(&sum);
+    if (index < 0 || ++sum.visits > MAX_VISITS) return false;
+    expand(&sum, index);
+  }
   *out = sum.constant;
   return !sum.failed;
 }

@@ -16,6 +16,7 @@ struct Region {
   Region *parent;
   RegionKind kind;
   Span span;              // the header, for notes
+  int depth;              // regions around it
   bool thread_dependent;  // threads of a block may disagree about running it
 };
 

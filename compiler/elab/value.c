@@ -69,11 +69,22 @@ int64_t value_as_int(const Value *number) {
   return number->kind == VALUE_BOOL ? number->boolean : number->integer;
 }
 
-static bool sequence_equal(const Sequence *a, const Sequence *b) {
-  if (a->items.len != b->items.len) return false;
-  for (int i = 0; i < a->items.len; i++)
-    if (!value_equal(&a->items.data[i], &b->items.data[i])) return false;
-  return true;
+// A list may hold itself, or share parts so that there are exponentially many ways through it: what is too
+// deep or too long to compare is not equal.
+typedef struct {
+  int depth, steps;
+} Comparison;
+
+enum { MAX_COMPARE_DEPTH = 100, MAX_COMPARE_STEPS = 1000000 };
+
+static bool equal(Comparison *cx, const Value *a, const Value *b);
+
+static bool sequence_equal(Comparison *cx, const Sequence *a, const Sequence *b) {
+  bool same = a->items.len == b->items.len && cx->depth < MAX_COMPARE_DEPTH;
+  cx->depth++;
+  for (int i = 0; same && i < a->items.len; i++) same = equal(cx, &a->items.data[i], &b->items.data[i]);
+  cx->depth--;
+  return same;
 }
 
 // A dtype equals its spelling, as in `in_dtype == "bfloat16"`.
@@ -86,7 +97,8 @@ static bool dtype_equals_text(DType dtype, Str text) {
   return dtype_parse(word, &parsed) && parsed == dtype;
 }
 
-bool value_equal(const Value *a, const Value *b) {
+static bool equal(Comparison *cx, const Value *a, const Value *b) {
+  if (++cx->steps > MAX_COMPARE_STEPS) return false;
   if (value_is_number(a) && value_is_number(b)) {
     if (a->kind == VALUE_FLOAT || b->kind == VALUE_FLOAT) return value_as_real(a) == value_as_real(b);
     return value_as_int(a) == value_as_int(b);
@@ -101,7 +113,7 @@ bool value_equal(const Value *a, const Value *b) {
     return a->dtype == b->dtype;
   case VALUE_TUPLE:
   case VALUE_LIST:
-    return sequence_equal(a->sequence, b->sequence);
+    return sequence_equal(cx, a->sequence, b->sequence);
   case VALUE_NONE:
   case VALUE_ELLIPSIS:
   case VALUE_ABSENT:
@@ -138,6 +150,11 @@ bool value_equal(const Value *a, const Value *b) {
     break;
   }
   return false;
+}
+
+bool value_equal(const Value *a, const Value *b) {
+  Comparison cx = {0, 0};
+  return equal(&cx, a, b);
 }
 
 bool value_truth(const Value *value) {
@@ -211,7 +228,7 @@ static void repr_sequence(TextBuf *out, const Value *value, int depth) {
 }
 
 static void repr_into(TextBuf *out, const Value *value, bool quoted, int depth) {
-  if (depth > 8) {
+  if (depth > 8 || (depth > 0 && out->len > 4000)) {
     textbuf_puts(out, "…");
     return;
   }
