@@ -14,23 +14,23 @@ static Value *boxed(Elab *e, Value value) {
   return box;
 }
 
-static bool check_bound(Elab *e, const Value *value, Span span) {
+static bool check_bound(Elab *e, const Value *value, Span span, const char *what) {
   bool whole = value->kind == VALUE_INT || value->kind == VALUE_BOOL || value_is_staged(value);
   if (value->kind == VALUE_STAGED && dtype_is_float(value->staged->type.dtype)) whole = false;
   if (!whole)
-    diag_error(e->ds, DIAG_value_kind, span, "the bound of a loop must be an integer, not %s",
+    diag_error(e->ds, DIAG_value_kind, span, "%s must be an integer, not %s", what,
                value_describe(e->arena, value));
   return whole;
 }
 
 // A bound as an int or a staged value, so that variables and elements are read once, here.
-static bool settle_bound(Elab *e, const Value *value, Span span, Value *out) {
-  if (!check_bound(e, value, span)) return false;
+static bool settle_bound(Elab *e, const Value *value, Span span, const char *what, Value *out) {
+  if (!check_bound(e, value, span, what)) return false;
   if (value_is_number(value)) {
     *out = value_int(value_as_int(value));
     return true;
   }
-  TirValue *scalar = staged_index(e, value, span, "the bound of a loop");
+  TirValue *scalar = staged_index(e, value, span, what);
   int64_t number;
   if (!scalar) return false;
   *out = tir_const_int(scalar, &number) ? value_int(number) : value_staged(scalar);
@@ -47,7 +47,7 @@ static LoopSpec *bounds_spec(Elab *e, const Call *call) {
   }
   Value values[3];
   for (int i = 0; i < call->nrest; i++)
-    if (!settle_bound(e, &call->rest[i], call->rest_spans[i], &values[i])) return NULL;
+    if (!settle_bound(e, &call->rest[i], call->rest_spans[i], "the bound of a loop", &values[i])) return NULL;
   spec->lo = boxed(e, call->nrest == 1 ? value_int(0) : values[0]);
   spec->hi = boxed(e, call->nrest == 1 ? values[0] : values[1]);
   spec->step = boxed(e, call->nrest == 3 ? values[2] : value_int(1));
@@ -98,7 +98,7 @@ static LoopSpec *extents_spec(Elab *e, const Call *call, const char *what, bool 
   spec->nextents = call->nrest;
   for (int i = 0; i < call->nrest; i++) {
     int64_t extent;
-    if (!settle_bound(e, &call->rest[i], call->rest_spans[i], &spec->extents[i])) return NULL;
+    if (!settle_bound(e, &call->rest[i], call->rest_spans[i], what, &spec->extents[i])) return NULL;
     if (!fixed) continue;
     if (!need_int(e, &spec->extents[i], call->rest_spans[i], what, &extent)) return NULL;
     if (extent >= 1 && extent <= INT32_MAX) continue;
@@ -127,6 +127,7 @@ static bool read_threads(Elab *e, const Call *call, int *out) {
   const Value *items;
   int count;
   int64_t threads = 1;
+  bool flat = true;
   *out = 128;
   if (!given(&call->args[0])) return true;
   if (!need_items(e, &call->args[0], &items, &count)) return false;
@@ -136,9 +137,13 @@ static bool read_threads(Elab *e, const Call *call, int *out) {
     if (extent < 1 || extent > 1024) threads = 0;
     threads = threads * extent > 1 << 20 ? 0 : threads * extent;
     if (count == 1) threads = extent;
+    flat = flat && (i == 0 || extent == 1);
   }
   *out = (int)threads;
-  if (threads >= 32 && threads <= 1024 && threads % 32 == 0) return true;
+  if (threads >= 32 && threads <= 1024 && threads % 32 == 0) {
+    if (!flat) elab_not_supported(e, call->spans[0], "'threads' in more than one dimension");
+    return flat;
+  }
   diag_error(e->ds, DIAG_thread_count, call->spans[0],
              "threads is %" PRId64 "; legal are the multiples of 32 from 32 to 1024", threads);
   return false;
@@ -155,7 +160,8 @@ static Value run_kernel(Elab *e, const Call *call) {
   spec->rank = call->nrest;
   for (int i = 0; i < call->nrest; i++) {
     Value extent;
-    if (!settle_bound(e, &call->rest[i], call->rest_spans[i], &extent)) return value_poison();
+    if (!settle_bound(e, &call->rest[i], call->rest_spans[i], "a grid dimension", &extent))
+      return value_poison();
     bool known = extent.kind == VALUE_INT || tir_in_launch(extent.staged);
     if (!known) {
       diag_error(e->ds, DIAG_compile_time, call->rest_spans[i], "a grid dimension must be known at launch");

@@ -152,13 +152,26 @@ typedef struct {
   int operand, dim;
 } LetterPlace;  // where a letter was seen first
 
-static bool check_letter(const OpCall *call, char letter, LetterPlace first, LetterPlace here) {
+// Where reading an operand the other way round would make the extents equal.
+static bool suggest_transpose(const OpCall *call, const OpDef *def, LetterPlace place, int64_t wanted) {
+  const OperandDef *row = &def->operands[place.operand];
+  char letters[TYPE_MAX_RANK + 1];
+  if (!row->transposed_by || call->types[place.operand]->shape[1 - place.dim] != wanted) return false;
+  if (!op_operand_index(def, place.operand, call->attrs, letters)) return false;
+  diag_hint(call->ds, "operand %s of %s is read as [%c, %c]; transposed, it would fit", row->name, def->name,
+            letters[0], letters[1]);
+  return true;
+}
+
+static bool check_letter(const OpCall *call, const OpDef *def, char letter, LetterPlace first,
+                         LetterPlace here) {
   const Type *a = call->types[first.operand], *b = call->types[here.operand];
   int64_t x = a->shape[first.dim], y = b->shape[here.dim];
   if (x == y || x < 0 || y < 0) return true;
   diag_error(call->ds, DIAG_shapes_disagree, call->span, "%s is %s, %s is %s: %c is %" PRId64 " and %" PRId64,
              op_operand_name(call, first.operand), op_shape_text(a).text, op_operand_name(call, here.operand),
              op_shape_text(b).text, letter - 'a' + 'A', x, y);
+  if (!suggest_transpose(call, def, here, x)) suggest_transpose(call, def, first, y);
   return false;
 }
 
@@ -172,7 +185,7 @@ static bool check_extents(const OpCall *call, const OpDef *def) {
       int letter = letters[d] - 'a';
       LetterPlace here = {i, d};
       if (is_seen[letter]) {
-        if (!check_letter(call, letters[d], seen[letter], here)) ok = false;
+        if (!check_letter(call, def, letters[d], seen[letter], here)) ok = false;
       } else {
         is_seen[letter] = true;
         seen[letter] = here;

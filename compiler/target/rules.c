@@ -141,6 +141,13 @@ static bool check_k(const Target *target, const MmaShape *shape, const TirOp *op
   return false;
 }
 
+// Where a slice starts, as far as it is known.
+static const char *start_text(TirRange start, char out[32]) {
+  if (start.lo != start.hi) return "a value that cannot be proven to be one";
+  snprintf(out, 32, "%lld", (long long)start.lo);
+  return out;
+}
+
 // A slice of a shared operand must start on a swizzle atom (8 rows) and on a K atom, and be whole leading
 // slices otherwise.
 static bool check_operand_slice(const MmaShape *shape, const TirOp *op, int i, Diags *ds) {
@@ -149,20 +156,24 @@ static bool check_operand_slice(const MmaShape *shape, const TirOp *op, int i, D
   int64_t rows = tile.start[tile.dim[0]].multiple, columns = tile.start[tile.dim[1]].multiple;
   bool in_place = tile.dim[0] == rank - 2 && tile.dim[1] == rank - 1;
   if (in_place && rows % 8 == 0 && columns % shape->k_atom == 0) return true;
+  char row[32], column[32];
   diag_error(ds, DIAG_mma_slice, op->span,
              "the slice of %s must start at a multiple of 8 rows and of %d columns, in its last two "
-             "dimensions; that is not provable here",
-             label(tile.root), shape->k_atom);
+             "dimensions; it starts at row %s and column %s",
+             label(tile.root), shape->k_atom, start_text(tile.start[tile.dim[0]], row),
+             start_text(tile.start[tile.dim[1]], column));
   return false;
 }
 
 static bool check_accumulator_slice(const MmaShape *shape, const TirOp *op, Diags *ds) {
   RuleTile tile = rule_tile(op->args[2]);
   if (tile.start[0].multiple % shape->m[0] == 0 && tile.start[1].multiple % shape->n_min == 0) return true;
-  diag_error(
-      ds, DIAG_mma_slice, op->span,
-      "the slice of %s must start at a multiple of %d rows and of %d columns; that is not provable here",
-      label(tile.root), shape->m[0], shape->n_min);
+  char row[32], column[32];
+  diag_error(ds, DIAG_mma_slice, op->span,
+             "the slice of %s must start at a multiple of %d rows and of %d columns; it starts at row %s and "
+             "column %s",
+             label(tile.root), shape->m[0], shape->n_min, start_text(tile.start[0], row),
+             start_text(tile.start[1], column));
   return false;
 }
 
