@@ -128,11 +128,22 @@ static void bind_param(Cg *cg, const TirParam *param, LLVMValueRef llvm) {
   }
 }
 
+// Symbols of the module share one space of names: LLVM would silently rename the second.
+static void check_entry_name(Cg *cg, const char *name) {
+  if (!LLVMGetNamedFunction(cg->module, name) && !LLVMGetNamedGlobal(cg->module, name)) return;
+  diag_error(cg->ds, DIAG_codegen_unsupported, cg->kernel->span,
+             "the name '%s' stands for something else in the compiled module; call the kernel otherwise",
+             name);
+  cg->failed = true;
+}
+
 static void declare_entry(Cg *cg, const TirParams *params) {
   LLVMTypeRef *types = ARENA_ARRAY(cg->arena, LLVMTypeRef, params->len + 1);
   for (int i = 0; i < params->len; i++) types[i] = param_type(cg, &params->data[i]);
   LLVMTypeRef type = LLVMFunctionType(cg->none, types, (unsigned)params->len, false);
-  cg->function = LLVMAddFunction(cg->module, tir_entry_name(cg->arena, cg->kernel), type);
+  const char *name = tir_entry_name(cg->arena, cg->kernel);
+  check_entry_name(cg, name);
+  cg->function = LLVMAddFunction(cg->module, name, type);
   LLVMSetFunctionCallConv(cg->function, LLVMPTXKernelCallConv);
   add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.reqntid",
                        text_printf(cg->arena, "%d", cg->kernel->threads));
