@@ -99,12 +99,23 @@ static void add(Parser *p, Name name, Symbol *symbol) {
   map_put(p->scope->symbols, name, symbol);
 }
 
+// %r<9> and a register called %r may stand side by side: a range goes by a name that no register can have.
+static Name range_name(Parser *p, const char *prefix, size_t length) {
+  char key[1500];
+  if (length > sizeof key - 2) return NULL;
+  memcpy(key, prefix, length);
+  key[length] = '<';
+  return intern_n(p->names, key, length + 1);
+}
+
 void scope_add_register(Parser *p, Name name, PtxType type, uint32_t count) {
   Symbol *symbol = ARENA_NEW(p->arena, Symbol);
   uint32_t n = count > 0 ? count : 1;
   *symbol = (Symbol){.kind = SYMBOL_REG, .type = type, .count = count};
   symbol->offsets = ARENA_ARRAY(p->arena, uint32_t, n);
   memset(symbol->offsets, 0xff, n * sizeof *symbol->offsets);
+  if (count > 0) name = range_name(p, name, strlen(name));
+  if (name == NULL) parser_fail(p, "the register's name is too long");
   add(p, name, symbol);
 }
 
@@ -130,15 +141,15 @@ static Symbol *find_exact(const Parser *p, Name name) {
 Symbol *scope_find(Parser *p, Name name, uint32_t *index) {
   *index = 0;
   Symbol *symbol = find_exact(p, name);
-  if (symbol != NULL && symbol->count == 0) return symbol;
+  if (symbol != NULL) return symbol;
   size_t length = strlen(name);
   uint64_t number = 0, scale = 1;
   for (size_t n = length; n > 1 && length - n < 9 && name[n - 1] >= '0' && name[n - 1] <= '9'; n--) {
     number += (uint64_t)(name[n - 1] - '0') * scale;
     scale *= 10;
     if (name[n - 1] == '0' && n < length) continue;  // %r07 is not register 7 of %r
-    symbol = find_exact(p, intern_n(p->names, name, n - 1));
-    if (symbol == NULL || symbol->kind != SYMBOL_REG || number >= symbol->count) continue;
+    symbol = find_exact(p, range_name(p, name, n - 1));
+    if (symbol == NULL || number >= symbol->count) continue;
     *index = (uint32_t)number;
     return symbol;
   }
