@@ -200,7 +200,7 @@ static bool has_kernel_decorator(const FunctionDef *def) {
 }
 
 // A kernel function, or one around a kernel function.
-static bool makes_kernel(const FunctionDef *def) {
+bool elab_makes_kernel(const FunctionDef *def) {
   if (has_kernel_decorator(def)) return true;
   for (int i = 0; i < def->body.count; i++) {
     const Stmt *stmt = def->body.stmts[i];
@@ -237,13 +237,16 @@ static void elaborate_kernel(Elab *e, Name name) {
   e->kernel->facts |= TIR_TYPED;
 }
 
+static Name name_of(const Stmt *stmt) {
+  if (stmt->kind == STMT_FUNCTION) return stmt->function.name;
+  return stmt->kind == STMT_UNPARSED ? stmt->unparsed.name : NULL;
+}
+
 static bool is_wanted(const Elab *e, const Stmt *stmt) {
-  Name name = stmt->kind == STMT_FUNCTION   ? stmt->function.name
-              : stmt->kind == STMT_UNPARSED ? stmt->unparsed.name
-                                            : NULL;
+  Name name = name_of(stmt);
   if (!name) return false;
   if (e->options->kernel) return strcmp(e->options->kernel, name) == 0;
-  return stmt->kind == STMT_FUNCTION ? makes_kernel(&stmt->function) : text_makes_kernel(e, stmt);
+  return stmt->kind == STMT_FUNCTION ? elab_makes_kernel(&stmt->function) : text_makes_kernel(e, stmt);
 }
 
 static void report_no_kernels(Elab *e) {
@@ -262,14 +265,20 @@ static void report_no_kernels(Elab *e) {
   if (near) diag_hint(e->ds, "did you mean --kernel %s?", near);
 }
 
+// In Python the last definition of a name is the one that counts.
+static bool is_redefined(const Elab *e, int index) {
+  for (int i = index + 1; i < e->ast->body.count; i++)
+    if (name_of(e->ast->body.stmts[i]) == name_of(e->ast->body.stmts[index])) return true;
+  return false;
+}
+
 static void elaborate_file(Elab *e) {
   bool any = false;
   for (int i = 0; i < e->ast->body.count && !diags_at_limit(e->ds); i++) {
     const Stmt *stmt = e->ast->body.stmts[i];
-    if (!is_wanted(e, stmt)) continue;
-    Name name = stmt->kind == STMT_FUNCTION ? stmt->function.name : stmt->unparsed.name;
+    if (!is_wanted(e, stmt) || is_redefined(e, i)) continue;
     any = true;
-    elaborate_kernel(e, name);
+    elaborate_kernel(e, name_of(stmt));
   }
   if (!any) report_no_kernels(e);
 }

@@ -459,8 +459,24 @@ static Value call_dtype(Elab *e, const Value *callee, const Expr *expr, const Ac
   return scalar ? value_staged(scalar) : value_poison();
 }
 
+// A kernel function, or one that makes kernels, does not hide a builtin of its own name: calling it from a
+// kernel would mean nothing.
+static bool hides_builtin(Name name, const Binding *binding) {
+  const FunctionDef *def = NULL;
+  if (binding->lazy && binding->lazy->kind == STMT_FUNCTION) def = &binding->lazy->function;
+  if (!binding->lazy && binding->value.kind == VALUE_FUNCTION) def = binding->value.function->def;
+  bool unread = binding->lazy && binding->lazy->kind == STMT_UNPARSED;
+  return !(unread || (def && elab_makes_kernel(def))) || !builtin_find(name);
+}
+
+static Value eval_callee(Elab *e, const Expr *callee) {
+  const Binding *binding = callee->kind == EXPR_NAME ? scope_find(e->scope, callee->name) : NULL;
+  if (!binding || hides_builtin(callee->name, binding)) return eval_raw(e, callee);
+  return (Value){.kind = VALUE_BUILTIN, .builtin = builtin_find(callee->name)};
+}
+
 static Value call(Elab *e, const Expr *expr, Name naming) {
-  Value callee = eval_raw(e, expr->call.callee);
+  Value callee = eval_callee(e, expr->call.callee);
   Actuals actuals = eval_actuals(e, expr);
   const Value none = value_none();
   switch (callee.kind) {

@@ -101,15 +101,6 @@ static Value eval_known_name(Elab *e, Name name, Span span) {
   return unknown_name(e, name, span);
 }
 
-// A kernel function does not hide a builtin of its own name: calling it from a kernel would mean nothing.
-static bool hides_builtin(Elab *e, Name name, const Binding *binding) {
-  if (scope_own(e->globals, name) != binding || !builtin_find(name)) return true;
-  bool function = binding->lazy ? binding->lazy->kind == STMT_FUNCTION || binding->lazy->kind == STMT_UNPARSED
-                                : binding->value.kind == VALUE_FUNCTION;
-  if (!function) return true;
-  return binding->value.kind == VALUE_FUNCTION && !binding->value.function->is_kernel;
-}
-
 // Reported at its first use; later ones are silent.
 static Value unset_parameter(Elab *e, Name name, Binding *binding, Span span) {
   diag_error(e->ds, DIAG_define, span, "parameter '%s' has no value", name);
@@ -120,7 +111,7 @@ static Value unset_parameter(Elab *e, Name name, Binding *binding, Span span) {
 
 Value eval_name(Elab *e, Name name, Span span) {
   Binding *binding = scope_find(e->scope, name);
-  if (!binding || !hides_builtin(e, name, binding)) return eval_known_name(e, name, span);
+  if (!binding) return eval_known_name(e, name, span);
   if (!binding->lazy && !is_visible(e, name, binding, span)) return value_poison();
   if (binding->value.kind == VALUE_PARAM) return unset_parameter(e, name, binding, span);
   return eval_binding(e, name, binding, span);

@@ -112,6 +112,8 @@ bool elab_may_nest(Elab *e, Span span);
 // Whether an effect may stand here: inside `with Kernel`, and (for what all threads do together) neither in
 // Parallel nor under control that depends on the thread. False: reported.
 bool elab_placed(Elab *e, Span span, const char *what, bool together);
+// A kernel function, or one around a kernel function.
+bool elab_makes_kernel(const FunctionDef *def);
 // Reports "… is not supported yet".
 Value elab_not_supported(Elab *e, Span span, const char *what);
 // The source text of a span, on one line.

@@ -52,10 +52,10 @@ static bool dimension(Elab *e, Name name, const TensorSpec *spec, int d, Span sp
   return false;
 }
 
-static bool is_declared(Elab *e, Name name) {
+static const char *declared_as(Elab *e, Name name) {
   for (const TirOp *op = e->kernel->launch->first; op; op = op->next)
-    if (op->kind == OP_tensor && op->name == name) return true;
-  return false;
+    if (op->name == name && op->kind != OP_check) return op_def(op->kind)->name;
+  return NULL;
 }
 
 Value launch_declare_tensor(Elab *e, Name name, const TensorSpec *spec, Span span) {
@@ -64,8 +64,9 @@ Value launch_declare_tensor(Elab *e, Name name, const TensorSpec *spec, Span spa
     diag_error(e->ds, DIAG_kernel_form, span, "tensor '%s' is declared inside `with Kernel(…)`", name);
     return value_poison();
   }
-  if (is_declared(e, name)) {
-    diag_error(e->ds, DIAG_kernel_form, span, "the kernel already has a tensor '%s'", name);
+  const char *earlier = declared_as(e, name);
+  if (earlier) {
+    diag_error(e->ds, DIAG_kernel_form, span, "the kernel already has a %s '%s'", earlier, name);
     return value_poison();
   }
   for (int d = 0; d < spec->rank; d++)
