@@ -166,6 +166,16 @@ static ExecResult exec_bulk(Machine *machine, Warp *warp, const Inst *inst, uint
   return EXEC_NEXT;
 }
 
+// A hint, but its rules hold.
+static ExecResult exec_prefetch(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
+  FOR_LANES(lane, lanes) {
+    uint64_t address = op_address(warp, &inst->ops[0], (int)lane);
+    if (!check_sizes(machine, warp, (int)lane, address, (uint32_t)op_get(warp, &inst->ops[1], (int)lane)))
+      return EXEC_FAULT;
+  }
+  return EXEC_NEXT;
+}
+
 static const char *select_bulk(Inst *inst) {
   inst->exec = exec_bulk;
   if (inst_has(inst, MOD_cp_mask) || inst_has(inst, MOD_ignore_src)) return "byte masks are not supported";
@@ -209,6 +219,11 @@ const InstDef bulk_insts[] = {
      .operands = "mmi*",
      .min_sm = 90,
      .select = select_bulk},
+    {.name = "cp.async.bulk.prefetch",
+     .classes = BULK_CLASSES,
+     .operands = "mi?l",
+     .min_sm = 90,
+     .exec = exec_prefetch},
     {.name = "cp.reduce.async.bulk",
      .classes = BULK_CLASSES | MC(OPERATION) | MC(NOFTZ),
      .operands = "mmi*",

@@ -146,6 +146,10 @@ static void init_row(const Machine *machine, Warp *warp, uint8_t *bank, const In
   uint32_t *narrow = (uint32_t *)(void *)(bank + init->off);
   uint64_t *wide = (uint64_t *)(void *)(bank + init->off);
   uint64_t value = 0;
+  if (init->row == ROW_PRED) {
+    *narrow = special_value(machine, warp, init->sreg, 0) != 0 ? 0xffffffffu : 0;
+    return;
+  }
   if (init->kind == INIT_SHARED) value = init->variable->address;
   if (init->kind == INIT_DYNAMIC_SHARED) value = dynamic_start(machine);
   value = (value + (uint64_t)init->value) | (uint64_t)warp->cta->rank << SHARED_RANK_SHIFT;

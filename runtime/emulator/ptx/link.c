@@ -261,6 +261,7 @@ bool link_special(Parser *p, Token word, RowKind row, Operand *out) {
     *out = (Operand){.kind = OPERAND_CLOCK, .value = sreg};
     return true;
   }
+  if (sreg == SREG_EXPLICIT_CLUSTER) row = ROW_PRED;
   uint32_t *cached = &p->sreg_rows[sreg][row == ROW_64];
   if (*cached == NO_ROW) {
     *cached = link_new_row(p, row);
