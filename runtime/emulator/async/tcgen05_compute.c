@@ -233,20 +233,26 @@ static uint32_t *d_cell(const Compute *c, const Cta *cta, int row, int n, int *l
   return tmem_cell(&cta_async(cta)->tmem, *lane, tmem_column(c->op->d) + column);
 }
 
-// Through a dense copy, for the layouts whose rows aren't simply lanes, and with a lane mask.
-static void multiply_scattered(const Compute *c, const Cta *cta, int half) {
-  int rows = c->scratch->a.rows, columns = c->op->idesc.n, lane;
-  uint32_t *dense = c->scratch->d;
-  for (int row = 0; row < rows; row++)
-    for (int n = 0; n < columns; n++) dense[row * columns + n] = *d_cell(c, cta, row, n, &lane);
-  multiply(c, dense, columns);
+// D to the dense copy or back. In every layout a quarter of a row's columns lies in neighbouring cells of one lane.
+static void move_dense(const Compute *c, const Cta *cta, int half, bool store) {
+  int rows = c->scratch->a.rows, columns = c->op->idesc.n, quarter = columns / 4, lane;
   for (int row = 0; row < rows; row++) {
-    for (int n = 0; n < columns; n++) {
-      uint32_t *cell = d_cell(c, cta, row, n, &lane);
+    for (int n = 0; n < columns; n += quarter) {
+      uint32_t *cells = d_cell(c, cta, row, n, &lane), *dense = c->scratch->d + row * columns + n;
       int bit = half * TMEM_LANES + lane;
-      if (!c->op->masked || !(c->op->mask[bit / 32] >> bit % 32 & 1)) *cell = dense[row * columns + n];
+      if (!store)
+        memcpy(dense, cells, (size_t)quarter * sizeof *cells);
+      else if (!c->op->masked || !(c->op->mask[bit / 32] >> bit % 32 & 1))
+        memcpy(cells, dense, (size_t)quarter * sizeof *cells);
     }
   }
+}
+
+// Through a dense copy, for the layouts whose rows aren't simply lanes, and with a lane mask.
+static void multiply_scattered(const Compute *c, const Cta *cta, int half) {
+  move_dense(c, cta, half, false);
+  multiply(c, c->scratch->d, c->op->idesc.n);
+  move_dense(c, cta, half, true);
 }
 
 static bool compute_half(const Compute *c, int half) {
