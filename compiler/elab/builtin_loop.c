@@ -1,5 +1,5 @@
 // Loops and the kernel context: values that only `for` and `with` can use.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Arithmetic by name. On compile-time numbers it is done now, in double precision; otherwise it is a tile IR
 // op.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // Declarations: tensors and sizes, buffers, variables, barriers.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <inttypes.h>
 #include <string.h>

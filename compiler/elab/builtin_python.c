@@ -1,5 +1,5 @@
 // The few functions of Python itself that kernels use at compile time, and methods of values.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

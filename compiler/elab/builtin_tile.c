@@ -1,6 +1,6 @@
 // Tile operations and synchronisation. Shapes and spaces are judged by the op tables (ops/), element types
 // and extents that a unit can do by the target (select); here operands become buffers and views.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <string.h>
 

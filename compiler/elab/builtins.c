@@ -1,6 +1,6 @@
 // The names of the language, with or without a prefix (T., tl., tilelang.). Names that TileLang has and this
 // compiler will have later are listed too, so that they get one clear answer instead of "not defined".
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // Python's arithmetic on values known at compile time. Integers are 64 bits wide: a result that does not fit
 // is reported, never wrapped. `//` and `%` floor for all signs.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 #include "syntax/syntax.h"
 
 static const Span nowhere = {0, 0};

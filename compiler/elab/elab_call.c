@@ -1,6 +1,6 @@
 // Calls: a builtin by its parameter words, a function of the program by Python's rules, with its body run
 // here.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <string.h>
 

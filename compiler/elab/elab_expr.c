@@ -1,6 +1,6 @@
 // Expressions. Each is evaluated once, in Python's order; what cannot be computed now becomes tile IR at the
 // builder's place.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // Python's sequences at compile time: items, slices, iteration, comprehensions, f-strings.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

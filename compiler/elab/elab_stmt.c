@@ -1,6 +1,6 @@
 // Statements. A condition or loop bound known now is Python's; a staged one becomes a tile IR `if` or loop
 // whose body is elaborated once, inside a region.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <inttypes.h>
 

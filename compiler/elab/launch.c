@@ -1,5 +1,5 @@
 // What the launch decides: parameters, sizes, tensors, the grid, and the assertions that it checks.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // What can be said about staged integers without running them: whether two differ by a constant (the extent
 // of `A[k * 64 : (k + 1) * 64]`), and what a value is in the first round of the loops around it.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 enum { MAX_TERMS = 16, MAX_VISITS = 512 };
 

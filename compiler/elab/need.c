@@ -1,7 +1,7 @@
 // "A value of this kind is needed here": each question reports why the answer is no. A staged value where a
 // compile-time one is needed names the -D that would settle it, when sizes and parameters are all it depends
 // on.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 //
 // The start of a part may be staged; its extents may not. What is constant is checked against the buffer
 // here. A tile of a global tensor may reach past the end (copies zero-fill and clip), but must start inside.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
 // takes it when that is a float, else f32. Between staged values: float beats integer, wider beats narrower,
 // f16 with bf16 gives f32, and of two integers of one width the unsigned type wins. bool counts as i32 in
 // arithmetic.
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "elab/internal.h"
+#include "elab/elab_internal.h"
 
 Value value_poison(void) {
   return (Value){.kind = VALUE_POISON};
