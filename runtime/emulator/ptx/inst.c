@@ -144,9 +144,23 @@ static bool shape_word(Inst *inst, const char *word, int length) {
   return true;
 }
 
+// collector::b0::fill and its kin: four buffers, four uses, all hints.
+static bool collector_b_word(Inst *inst, const char *word, int length) {
+  static const char *const uses[] = {"fill", "use", "lastuse", "discard"};
+  if (length < 15 || memcmp(word, "collector::b", 12) != 0 || word[12] < '0' || word[12] > '3' ||
+      word[13] != ':' || word[14] != ':')
+    return false;
+  for (int i = 0; i < 4; i++) {
+    if (length - 15 != (int)strlen(uses[i]) || memcmp(word + 15, uses[i], strlen(uses[i])) != 0) continue;
+    inst->mods[MOD_collector_b >> 6] |= (uint64_t)1 << (MOD_collector_b & 63);
+    return true;
+  }
+  return false;
+}
+
 static bool pattern_word(Inst *inst, const char *word, int length) {
   int value;
-  if (shape_word(inst, word, length)) return true;
+  if (shape_word(inst, word, length) || collector_b_word(inst, word, length)) return true;
   if (word[0] == 'x' && all_digits(word + 1, length - 1, &value)) return inst->count = (uint16_t)value, true;
   if (word[0] == 'v' && all_digits(word + 1, length - 1, &value)) return inst->vec = (uint8_t)value, true;
   if (length == 2 && word[1] == 'd' && word[0] >= '1' && word[0] <= '5') {
