@@ -2,8 +2,9 @@
 // of tir_params.
 //
 // Shared memory is one external array without a size: with sized internal globals LLVM reasons about their
-// contents as if one thread ran (rules L5). A tensor is noalias only when no op of the kernel writes it (L7).
-// Maps are grid constants (L8).
+// contents as if one thread ran. A tensor is noalias only when no op of the kernel writes it: a read after a TMA
+// store and its wait would be merged into an earlier read. Maps are grid constants, else LLVM copies them to local
+// memory.
 #include "codegen/cg.h"
 
 #include <string.h>

@@ -1,15 +1,15 @@
 // Needs    TIR_TMEM_PLACED: asynchronous ops yield tokens, a `wait` stands behind each that is to be waited
-// for. Does     Turns tokens into mbarriers with phase counters (TMA loads, MMA) and bulk groups (TMA
-// stores), issued by one
-//          thread; puts fences and CTA barriers where one op must see another's effects.
+//          for.
+// Does     Turns tokens into mbarriers with phase counters (TMA loads, MMA) and bulk groups (TMA stores), issued
+//          by one thread; puts fences and CTA barriers where one op must see another's effects.
 // Leaves   TIR_SYNCED: no tokens; the order of effects is only what the ops say.
 // Reports  A barrier whose arrival count or use does not suit an implicit wait; a CTA barrier under
-// thread-dependent control.
+//          thread-dependent control.
 //
 // Phases are counted, never guessed: each mbarrier array that is waited for implicitly has a cell with one
-// bit a barrier, flipped by all threads at every completion that this kernel arranges (rules.md P1). Before a
-// barrier is armed again all threads have met since they last waited on it, so no phase can lap a waiter
-// (P2).
+// bit a barrier, flipped by all threads at every completion that this kernel arranges; a parity derived from the
+// loop's variable would be wrong in a loop that is entered twice. Before a barrier is armed again all threads have
+// met since they last waited on it, so no phase can lap a waiter: one bit tells apart only neighbouring phases.
 #include "passes/hazards.h"
 
 #include "base/map.h"

@@ -1,10 +1,9 @@
 // Needs    TIR_LAID_OUT: accumulators are in TMEM, shared buffers have layouts.
 // Does     Decides which thread holds which element of each fragment (fragment_layouts.c), and cuts long runs
-// of work on
-//          fragments into column pieces (pieces.c).
+//          of work on fragments into column pieces (pieces.c).
 // Leaves   TIR_FRAGMENTS: a layout on every fragment and on every Parallel loop over one.
 // Reports  Fragments that would need two layouts, thread counts that do not suit TMEM, fragments larger than
-// the registers.
+//          the registers.
 #include "passes/pieces.h"
 #include "passes/fragment_layouts.h"
 

@@ -1,7 +1,6 @@
 // Needs    TIR_SELECTED: paths say which buffers an MMA or the TMA touches.
 // Does     Gives every shared buffer a layout: swizzled panels for operands of an MMA, with the widest span
-// that divides a row,
-//          else row-major. Gives every TMA copy its tensor map; equal maps are one.
+//          that divides a row, else row-major. Gives every TMA copy its tensor map; equal maps are one.
 // Leaves   TIR_LAID_OUT.
 // Reports  Nothing: select's rules accepted only what this pass can lay out.
 #include "passes/hazards.h"

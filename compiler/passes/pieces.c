@@ -5,8 +5,9 @@
 //
 // becomes a loop over pieces of a few columns, with fragments of one piece:
 //
-//   for c = 0, 256, 32 { copy %C[:, c:c+32], %t; parallel (128, 32) { … %t[i, j] … c + j … }; copy %t, %S[:,
-//   c:c+32] }
+//   for c = 0, 256, 32 {
+//     copy %C[:, c:c+32], %t; parallel (128, 32) { … %t[i, j] … c + j … }; copy %t, %S[:, c:c+32]
+//   }
 //
 // A run is a stretch of a block whose ops touch fragments spread in rows (or vectors along their columns),
 // where every fragment is set in the run before it is read and not used outside, and no two ops meet in

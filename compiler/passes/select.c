@@ -1,10 +1,10 @@
 // Needs    TIR_TYPED.
 // Does     Moves accumulators into TMEM (accumulators.c), then asks the target's rule for the path of every
-// tile op. Where TMA
-//          is legal only if the launch's addresses are aligned, the kernel is kept twice: with TMA, and with
-//          threads only.
+//          tile op. Where TMA is legal only if the launch's addresses are aligned, the kernel is kept twice:
+//          with TMA, and with threads only.
 // Leaves   TIR_SELECTED: a path on every tile op; asynchronous ones yield a token that a `wait` right behind
-// them consumes. Reports  Ops the target lacks or cannot do with these types and extents.
+//          them consumes.
+// Reports  Ops the target lacks or cannot do with these types and extents.
 #include "passes/hazards.h"
 #include "passes/tile.h"
 #include "passes/accumulators.h"

@@ -1,7 +1,8 @@
 // Needs    TIR_SYNCED: all shared buffers and barriers exist, with layouts.
 // Does     Gives each a byte offset in the kernel's dynamic shared memory, largest alignment first so that
-// little is lost. Leaves   TIR_SMEM_PLACED: offsets; shared_bytes of the kernel. Reports  More bytes than the
-// target has, with a table of who takes what.
+//          little is lost.
+// Leaves   TIR_SMEM_PLACED: offsets; shared_bytes of the kernel.
+// Reports  More bytes than the target has, with a table of who takes what.
 //
 // A swizzled tile starts on a multiple of its pattern (1024 bytes for 128B: the XOR works on absolute
 // addresses, PTX ISA 5.5.7), anything that TMA may touch on 128, a barrier on 8. Nothing overlaps.

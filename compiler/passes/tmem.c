@@ -1,10 +1,10 @@
 // Needs    TIR_FRAGMENTS: accumulators are TMEM buffers.
 // Does     Gives each TMEM buffer columns of one allocation, and puts that allocation at the kernel's start
-// and its release at
-//          the end (one warp, one allocation, then relinquish: rules.md S7).
+//          and its release at the end: by one warp, and then the permit is given up, since a CTA that waits for
+//          columns on the same SM waits for that too (PTX ISA, tcgen05.relinquish_alloc_permit).
 // Leaves   TIR_TMEM_PLACED: layouts of TMEM buffers, tmem_columns of the kernel.
 // Reports  Rows that are not 64 or a multiple of 128, too many columns with a table of who takes what,
-// rounding.
+//          rounding.
 //
 // A buffer of r rows takes one 32-bit column for each of its columns and each block of 128 rows (PTX
 // ISA 9.7.16.1: 128 lanes, allocations are powers of two of at least 32 columns). Nothing overlaps: every

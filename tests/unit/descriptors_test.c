@@ -1,4 +1,4 @@
-// Descriptor words against values that other compilers emit and hardware has run (blackwell.md 2.3 and 2.4).
+// Descriptor words against values that other compilers emit and hardware has run.
 #include "codegen/sm100a/descriptors.h"
 
 #include "check.h"

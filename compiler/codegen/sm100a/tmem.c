@@ -114,7 +114,7 @@ static LLVMValueRef element(Cg *cg, LLVMValueRef registers, int n, int i) {
 }
 
 // Nothing in LLVM ties the registers of tcgen05.ld to the wait that makes them valid; an empty assembly after
-// it does (L4).
+// it does.
 static void tie_registers(Cg *cg, LLVMValueRef *values, int n) {
   LLVMTypeRef types[MAX_CHUNK];
   TextBuf constraints = {.arena = cg->arena};

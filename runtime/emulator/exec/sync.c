@@ -1,5 +1,5 @@
 // Barriers of the CTA and of the cluster, warp barriers, fences. Named barriers count warps: the lanes of a
-// warp that have not exited meet first and then count as 32 threads (ptx-coverage 5.1). Fences order nothing
+// warp that have not exited meet first and then count as 32 threads, as on hardware. Fences order nothing
 // here, since memory is always up to date.
 #include "exec/exec.h"
 

@@ -59,8 +59,8 @@ typedef struct {
   Module *module;
   Scope *scope;
   Function *function;  // NULL at module level
-  Map *functions;         // Name -> Function
-  Map *mnemonics;         // Name -> Inst: each spelling is decoded once
+  Map *functions;      // Name -> Function
+  Map *mnemonics;      // Name -> Inst: each spelling is decoded once
   VEC(Function *) function_list;
   VEC(Variable *) variables;
   VEC(Inst) insts;
