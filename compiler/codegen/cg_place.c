@@ -7,6 +7,7 @@
 #include "codegen/cg.h"
 
 #include "codegen/nvvm.h"
+#include "target/rules.h"
 
 LLVMValueRef cg_offset_pointer(Cg *cg, LLVMValueRef base, LLVMValueRef bytes) {
   return LLVMBuildGEP2(cg->builder, cg->i8, base, &bytes, 1, "");
@@ -164,6 +165,23 @@ void emit_alloc(Cg *cg, const TirOp *op) {
   cg->storage[root->id] = storage;
 }
 
+// A view of shared memory, TMEM or barriers that may reach past its root stops the kernel: a neighbour would
+// change in silence, or the wrong one be waited for.
+static void trap_outside(Cg *cg, const TirOp *view, const CgPlace *place) {
+  const RuleTile tile = rule_tile(view->results[0]);
+  if (place->root->type.space == SPACE_GLOBAL || place->root->type.space == SPACE_FRAGMENT) return;
+  LLVMValueRef outside = NULL;
+  for (int d = 0; d < place->root->type.rank; d++) {
+    int64_t last = place->root->type.shape[d] - tile.extent[d];
+    if (tile.start[d].lo >= 0 && tile.start[d].hi <= last) continue;
+    LLVMValueRef past = LLVMBuildICmp(cg->builder, LLVMIntUGT, place->offset[d], cg_i32(cg, last), "");
+    outside = outside ? LLVMBuildOr(cg->builder, outside, past, "") : past;
+  }
+  CgIf branch = cg_begin_if(cg, outside);
+  if (outside) nvvm_trap(cg);
+  cg_end_if(cg, branch);
+}
+
 void emit_view(Cg *cg, const TirOp *op) {
   const CgPlace *source = cg_place(cg, op->args[0]);
   CgPlace *place = ARENA_NEW(cg->arena, CgPlace);
@@ -178,12 +196,31 @@ void emit_view(Cg *cg, const TirOp *op) {
     if (!(op->attrs[VIEW_drop] >> i & 1)) place->dim[place->rank++] = d;
   }
   cg->places[op->results[0]->id] = place;
+  trap_outside(cg, op, place);
 }
 
 static void index_of(Cg *cg, const TirOp *op, int first, const CgPlace *place, LLVMValueRef *root_index) {
   LLVMValueRef index[TYPE_MAX_RANK];
   for (int i = 0; i < place->rank; i++) index[i] = cg_value(cg, op->args[first + i]);
   cg_root_index(cg, place, index, root_index);
+}
+
+// Whether an element lies in its buffer; NULL where that is known. `first` is the operand of the first index.
+static LLVMValueRef element_inside(Cg *cg, const TirOp *op, int first, const CgPlace *place,
+                                   LLVMValueRef const *root_index) {
+  if (op->attrs[ACCESS_in_bounds]) return NULL;
+  if (place->root->type.space == SPACE_GLOBAL) return cg_in_bounds(cg, place, root_index);
+  RuleTile tile = rule_tile(op->args[0]);
+  LLVMValueRef inside = NULL;
+  for (int i = 0; i < place->rank; i++) {
+    int d = place->dim[i];
+    int64_t size = place->root->type.shape[d];
+    TirRange range = tir_range_add(tile.start[d], tir_known_range(op->args[first + i]));
+    if (range.lo >= 0 && range.hi < size) continue;
+    LLVMValueRef below = LLVMBuildICmp(cg->builder, LLVMIntULT, root_index[d], cg_i32(cg, size), "");
+    inside = inside ? LLVMBuildAnd(cg->builder, inside, below, "") : below;
+  }
+  return inside;
 }
 
 // Zero where the condition does not hold.
@@ -216,7 +253,7 @@ void emit_load(Cg *cg, const TirOp *op) {
     if (!address) return;
   } else {
     index_of(cg, op, 1, place, root_index);
-    if (!op->attrs[ACCESS_in_bounds]) condition = cg_in_bounds(cg, place, root_index);
+    condition = element_inside(cg, op, 1, place, root_index);
     address = cg_address(cg, place, root_index);
   }
   cg_set_value(cg, op->results[0], cg_from_memory(cg, dtype, guarded_load(cg, condition, type, address)));
@@ -233,7 +270,7 @@ void emit_store(Cg *cg, const TirOp *op) {
   }
   LLVMValueRef root_index[TYPE_MAX_RANK];
   index_of(cg, op, 2, place, root_index);
-  LLVMValueRef condition = op->attrs[ACCESS_in_bounds] ? NULL : cg_in_bounds(cg, place, root_index);
+  LLVMValueRef condition = element_inside(cg, op, 2, place, root_index);
   LLVMValueRef address = cg_address(cg, place, root_index);
   CgIf branch = cg_begin_if(cg, both(cg, condition, cg->may_store));
   LLVMBuildStore(cg->builder, value, address);

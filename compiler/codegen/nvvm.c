@@ -51,6 +51,10 @@ void nvvm_barrier_sync(Cg *cg, int id) {
   effect(cg, "llvm.nvvm.barrier.cta.sync.aligned.all", 1, args);
 }
 
+void nvvm_trap(Cg *cg) {
+  effect(cg, "llvm.trap", 0, NULL);
+}
+
 void nvvm_warp_sync(Cg *cg) {
   LLVMValueRef args[] = {imm32(cg, -1)};
   effect(cg, "llvm.nvvm.bar.warp.sync", 1, args);

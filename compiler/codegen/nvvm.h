@@ -11,6 +11,7 @@ LLVMValueRef nvvm_thread_idx(Cg *cg);
 LLVMValueRef nvvm_block_idx(Cg *cg, int dim);
 void nvvm_barrier_sync(Cg *cg, int id);  // all threads of the CTA
 void nvvm_warp_sync(Cg *cg);             // all lanes of the warp
+void nvvm_trap(Cg *cg);                  // stops the kernel with an error
 LLVMValueRef nvvm_shfl_idx(Cg *cg, LLVMValueRef value, int lane);
 
 // mbarrier, default semantics only (rules L3); PTX ISA 9.7.13.15

@@ -70,6 +70,7 @@ static void build_kernel(Cg *cg) {
   use_memory(cg, shared, LLVMGetParam(cg->function, 1));
   use_values(cg, shared, LLVMGetParam(cg->function, 2));
   use_tcgen05(cg, shared);
+  nvvm_trap(cg);
   LLVMBuildRetVoid(cg->builder);
 }
 
