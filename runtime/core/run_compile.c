@@ -80,15 +80,22 @@ static int compile_to(const RunOptions *options, char *output) {
   return status;
 }
 
-// The source's name with .cubin, since it appears in messages.
-static char *output_path(const char *folder, const char *source) {
+static bool emulated(const RunOptions *options) {
+  bool asked = options->device && strcmp(options->device, "emu") == 0;
+  return asked || options->order || options->checks || options->sms;
+}
+
+// The source's name with another suffix, since it appears in messages. The emulator runs PTX: it needs no
+// ptxas, which would also drop the lines that name places in the source.
+static char *output_path(const char *folder, const RunOptions *options) {
+  const char *source = options->file;
+  const char *suffix = emulated(options) ? "ptx" : "cubin";
   const char *slash = strrchr(source, '/');
   const char *name = slash ? slash + 1 : source;
   const char *dot = strrchr(name, '.');
   char *path = NULL;
-  return asprintf(&path, "%s/%.*s.cubin", folder, dot ? (int)(dot - name) : (int)strlen(name), name) < 0
-             ? NULL
-             : path;
+  int length = dot ? (int)(dot - name) : (int)strlen(name);
+  return asprintf(&path, "%s/%.*s.%s", folder, length, name, suffix) < 0 ? NULL : path;
 }
 
 int run_compile(const RunOptions *options, TileModule **out) {
@@ -99,7 +106,7 @@ int run_compile(const RunOptions *options, TileModule **out) {
     fprintf(stderr, "tile-run: no temporary folder %s: %s\n", folder, strerror(errno));
     return RUN_USAGE;
   }
-  char *path = output_path(folder, options->file);
+  char *path = output_path(folder, options);
   int status = path ? compile_to(options, path) : RUN_USAGE;
   if (status == RUN_OK) {
     TileError *error = tile_module_open(path, out);
