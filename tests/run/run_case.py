@@ -18,7 +18,7 @@ import elementwise as types
 from elementwise import convert, hold, to_bf16
 
 ORDERS = ["fair", "lazy", "random:1"]
-CHECKS = "default"
+CHECKS = "all"
 TYPE_OF = {np.dtype(d): name for name, d in types.NUMPY.items() if name != "bool"}
 
 
