@@ -43,9 +43,9 @@ def judge(case, call, directory, result):
     errors = []
     if call.stdout is not None and result.stdout != call.stdout:
         errors.append(f'printed {result.stdout!r}, expected {call.stdout!r}')
-    for name, want, tol, atol in call.wants:
+    for name, want, *how in call.wants:
         file = os.path.join(directory, name + ('.npy' if name in call.inputs else '.out.npy'))
-        error = harness.difference(name, np.load(file), want, tol, atol)
+        error = harness.difference(name, np.load(file), want, *how)
         if error:
             errors.append(error)
     return errors

@@ -51,17 +51,18 @@ class Call:
         self.args.append(text)
         return array
 
-    def out(self, name, want, tol=None, atol=1e-30, tma=None):
-        """An output, bit for bit or within rtol `tol` and atol. With `tma` (a dict for tma()) only its tensor map is passed."""
+    def out(self, name, want, tol=None, atol=1e-30, tma=None, decode=None):
+        """An output, bit for bit or within rtol `tol` and atol, of decode(codes) if given. With `tma` (a dict for tma()) only its tensor
+        map is passed."""
         want = np.ascontiguousarray(want)
-        self.wants.append((name, want, tol, atol))
+        self.wants.append((name, want, tol, atol, decode))
         text = f'out:{name}={{dir}}/{name}.out.npy:{NAMES[want.dtype.str[1:]]}:' + 'x'.join(map(str, want.shape))
         self._add(text, name, tma)
 
     def inout(self, name, start, want, tol=None, atol=1e-30, tma=None):
         """An array that the kernel changes in place."""
         self.inputs[name] = np.ascontiguousarray(start)
-        self.wants.append((name, np.ascontiguousarray(want), tol, atol))
+        self.wants.append((name, np.ascontiguousarray(want), tol, atol, None))
         self._add(f'inout:{name}={{dir}}/{name}.npy', name, tma)
 
     def _add(self, text, name, tma):
@@ -81,10 +82,12 @@ def bits(x):
     return x.view({1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[x.dtype.itemsize])
 
 
-def difference(name, got, want, tol, atol):
+def difference(name, got, want, tol, atol, decode=None):
     if got.size != want.size or got.dtype.itemsize != want.dtype.itemsize:
         return f'{name}: {got.dtype}{got.shape}, expected {want.dtype}{want.shape}'
     got = np.ascontiguousarray(got).view(want.dtype).reshape(want.shape)
+    if decode:
+        got, want = decode(got), decode(want)
     if tol is None:
         bad = bits(got) != bits(want)
     else:
