@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "tir/ranges.h"
+
 static bool given(const Value *value) {
   return value->kind != VALUE_ABSENT && value->kind != VALUE_NONE;
 }
@@ -129,6 +131,51 @@ static void warn_not_cleared(Elab *e, const Call *call, TirValue *c, const TirVa
   map_put(e->initialized, root, root);
 }
 
+// The loops that surround what is emitted now, up to the accumulator's own block; the outermost one, or NULL.
+static TirOp *loops_around(Elab *e, const TirValue *root, TirOp **loops, int limit, int *count) {
+  TirOp *outermost = NULL;
+  *count = 0;
+  for (const TirBlock *block = e->b.block; block && block->owner && block != root->op->parent;
+       block = block->owner->parent) {
+    outermost = block->owner;
+    if (outermost->kind == OP_for && *count < limit) loops[(*count)++] = outermost;
+  }
+  return outermost;
+}
+
+// Whether the loop has no round, as far as that is known before `outermost`; NULL: it always has one.
+static TirValue *has_no_round(TirBuilder *b, const TirOp *loop, const TirOp *outermost) {
+  TirValue *lo = loop->args[0], *hi = loop->args[1];
+  int64_t step = 1;
+  if (!tir_const_int(loop->args[2], &step)) return NULL;
+  if (step > 0 && tir_known_range(hi).lo > tir_known_range(lo).hi) return NULL;
+  if (step < 0 && tir_known_range(hi).hi < tir_known_range(lo).lo) return NULL;
+  bool known = loop == outermost || (tir_in_launch(lo) && tir_in_launch(hi));
+  return known ? tir_binary(b, step > 0 ? OP_ge : OP_le, lo, hi) : tir_bool(b, true);
+}
+
+// A sum of no products is zero: where the loop around the first, clearing gemm has no round, the accumulator
+// gets zeros instead. Otherwise it would hold whatever was there (K = 0).
+static void zero_without_rounds(Elab *e, const Call *call, TirValue *root) {
+  enum { MAX_LOOPS = 8 };
+  TirOp *loops[MAX_LOOPS];
+  int count;
+  TirOp *outermost = loops_around(e, root, loops, MAX_LOOPS, &count);
+  if (count == 0) return;
+  TirBuilder b = tir_builder_before(e->b.module, outermost);
+  b.span = call->span;
+  TirValue *none = NULL;
+  for (int i = 0; i < count; i++) {
+    TirValue *empty = has_no_round(&b, loops[i], outermost);
+    if (empty) none = none ? tir_binary(&b, OP_or, none, empty) : empty;
+  }
+  if (!none) return;
+  TirOp *branch = tir_if(&b, none);
+  TirBuilder inside = tir_builder_at_end(e->b.module, branch->bodies[0], call->span);
+  TirValue *args[] = {root, tir_float(&inside, root->type.dtype, 0.0)};
+  tir_op(&inside, OP_fill, 2, args, 0, NULL);
+}
+
 static bool read_operands(Elab *e, const Call *call, TirValue **args) {
   static const char *const what[] = {"operand A of gemm", "operand B of gemm", "the accumulator of gemm"};
   bool ok = true;
@@ -161,8 +208,11 @@ static Value gemm(Elab *e, const Call *call, bool is_explicit) {
   if (!ok) return value_poison();
   const Span spans[OPERAND_count] = {call->spans[0], call->spans[1], call->spans[2], call->spans[ARG_mbar],
                                      call->spans[ARG_clear]};
-  if (emit(e, OP_gemm, OPERAND_count, args, spans, attrs, call->span))
-    warn_not_cleared(e, call, args[OPERAND_c], args[OPERAND_clear]);
+  TirValue *root = tir_root(args[OPERAND_c]);
+  bool fresh = !map_has(e->initialized, root);
+  if (!emit(e, OP_gemm, OPERAND_count, args, spans, attrs, call->span)) return value_none();
+  if (fresh && args[OPERAND_clear] && dtype_is_float(root->type.dtype)) zero_without_rounds(e, call, root);
+  warn_not_cleared(e, call, args[OPERAND_c], args[OPERAND_clear]);
   return value_none();
 }
 

@@ -84,7 +84,7 @@ def shapes():
         yield Case("fragment_%d" % threads, (200, 136, 96), (128, 128, 32), threads=threads, **FRAGMENT, **CLEARED)
     yield Case("fragment_first", (200, 136, 96), (128, 128, 32), **FRAGMENT, **FIRST)
     yield Case("tmem_cleared_256", (200, 136, 96), (128, 128, 32), threads=256, **TMEM, **CLEARED)
-    for size in ((1, 8, 16), (129, 257, 72), (257, 8, 8), (1, 1, 1), (130, 96, 40)):
+    for size in ((1, 8, 16), (129, 257, 72), (257, 8, 8), (1, 1, 1), (130, 96, 40), (130, 64, 0)):
         yield Case("ragged_%dx%dx%d" % size, size, (128, 64, 64), **TMEM, **FIRST)
 
 
