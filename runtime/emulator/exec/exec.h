@@ -18,6 +18,14 @@ ExecResult warp_branch(Warp *warp, uint32_t lanes, uint32_t target);
 ExecResult warp_branch_each(Warp *warp, uint32_t lanes, const uint32_t target[WARP_LANES]);
 ExecResult warp_exit(Machine *machine, Warp *warp, uint32_t lanes);
 
+// For instructions with a member mask in each lane, which may differ: narrows *lanes to those that name the
+// same mask as the first one, *others are the rest. The members that take part, or 0 when some have not come
+// and the group has been blocked.
+uint32_t warp_meet_masked(Machine *machine, Warp *warp, const Operand *mask, uint32_t *lanes,
+                          uint32_t *others);
+// What such a handler returns: `others` execute the instruction on their own.
+ExecResult warp_done(Machine *machine, Warp *warp, uint32_t others);
+
 // ---- sync.c
 
 // Barriers that the exit of a warp (of threads) may complete.

@@ -88,14 +88,40 @@ static const char *string_at(Machine *machine, Warp *warp, int lane, uint64_t ad
   return text;
 }
 
+// The conversion is rebuilt from checked characters, with the length that the value is passed in.
+static void print_value(Machine *machine, Warp *warp, int lane, char *spec, size_t n, char kind, bool wide,
+                        uint64_t value) {
+  char text[256];
+  double real;
+  memcpy(&real, &value, sizeof real);
+  if (strchr("fFeEgGaA", kind) != NULL) {
+    spec[n] = kind;
+    textbuf_printf(machine->log, spec, real);
+  } else if (kind == 's') {
+    spec[n] = 's';
+    textbuf_printf(machine->log, spec, string_at(machine, warp, lane, value, text, sizeof text));
+  } else if (kind == 'c') {
+    spec[n] = 'c';
+    textbuf_printf(machine->log, spec, (int)(unsigned char)value);
+  } else if (kind == 'p') {
+    textbuf_printf(machine->log, "0x%llx", (unsigned long long)value);
+  } else {
+    bool is_signed = kind == 'd' || kind == 'i';
+    if (is_signed && !wide) value = (uint64_t)(int64_t)(int32_t)value;
+    memcpy(spec + n, "ll", 2);
+    spec[n + 2] = strchr("diuxXo", kind) != NULL ? kind : 'd';
+    textbuf_printf(machine->log, spec, (long long)value);
+  }
+}
+
 // One conversion of a format string: %[flags][width][.precision][length]conv. The buffer packs arguments with
 // natural alignment, floats as doubles.
 static const char *print_one(Machine *machine, Warp *warp, int lane, const char *format, uint64_t *at) {
-  char spec[32] = "%";
+  char spec[40] = "%";
   size_t n = 1;
   const char *p = format + 1;
   bool is_long = false;
-  for (; *p != '\0' && strchr("-+ #0123456789.lhjzt", *p) != NULL && n < sizeof spec - 4; p++) {
+  for (; *p != '\0' && strchr("-+ #0123456789.lhjzt", *p) != NULL && n < 32; p++) {
     is_long |= *p == 'l' || *p == 'j' || *p == 'z' || *p == 't';
     if (*p != 'l' && *p != 'h' && *p != 'j' && *p != 'z' && *p != 't') spec[n++] = *p;
   }
@@ -112,26 +138,7 @@ static const char *print_one(Machine *machine, Warp *warp, int lane, const char 
   const uint8_t *from = space_find(machine, warp, lane, SPACE_GENERIC, *at, size, false, &why);
   if (from != NULL) memcpy(&value, from, size);
   *at += size;
-  char text[256];
-  double real;
-  memcpy(&real, &value, sizeof real);
-  // The conversion is rebuilt from checked characters; each branch passes the type that it names.
-  if (is_float) {
-    int precision = strchr(spec, '.') != NULL ? -1 : 6;
-    textbuf_printf(machine->log, precision == 6 && kind == 'g' ? "%g" : kind == 'e' ? "%e" : "%f", real);
-  } else if (kind == 's') {
-    textbuf_printf(machine->log, "%s", string_at(machine, warp, lane, value, text, sizeof text));
-  } else if (kind == 'c') {
-    textbuf_printf(machine->log, "%c", (char)value);
-  } else if (kind == 'p') {
-    textbuf_printf(machine->log, "0x%llx", (unsigned long long)value);
-  } else if (kind == 'x' || kind == 'X') {
-    textbuf_printf(machine->log, kind == 'x' ? "%llx" : "%llX", (unsigned long long)value);
-  } else if (kind == 'u') {
-    textbuf_printf(machine->log, "%llu", (unsigned long long)value);
-  } else {
-    textbuf_printf(machine->log, "%lld", wide ? (long long)value : (long long)(int32_t)value);
-  }
+  print_value(machine, warp, lane, spec, n, kind, wide, value);
   return p + 1;
 }
 

@@ -153,29 +153,38 @@ static ExecResult exec_bar_red(Machine *machine, Warp *warp, const Inst *inst, u
   return wait_barrier(machine, warp, lanes, args.id, generation);
 }
 
-static ExecResult exec_bar_warp(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  uint32_t members = (uint32_t)op_get(warp, &inst->ops[0], first_lane(lanes));
-  // Lanes may name different masks; each group of equal masks meets on its own. Arrival at any bar.warp.sync
-  // counts.
-  if ((members & warp->live & ~lanes) == 0) return EXEC_NEXT;
+static ExecResult exec_bar_warp(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes);
+
+static bool waits_for(const Machine *machine, const LaneGroup *group, uint32_t members) {
+  bool here = group->wait.kind == WAIT_LANES && machine->module->insts[group->pc].exec == exec_bar_warp;
+  return here && group->wait.lanes == members;
+}
+
+// Lanes of a mask may stand at different bar.warp.sync instructions: when the last one comes, all of them
+// pass.
+static bool release_elsewhere(const Machine *machine, Warp *warp, uint32_t lanes, uint32_t members) {
   uint32_t waiting = lanes;
   for (int i = 0; i < warp->ngroups; i++) {
-    const LaneGroup *g = &warp->groups[i];
-    if (g->wait.kind == WAIT_LANES && machine->module->insts[g->pc].exec == exec_bar_warp)
-      waiting |= g->lanes;
+    if (waits_for(machine, &warp->groups[i], members)) waiting |= warp->groups[i].lanes;
   }
-  if ((members & warp->live & ~waiting) != 0) {
-    warp_meet(machine, warp, lanes, members);
-    return EXEC_BLOCK;
-  }
-  // All are here, at different instructions: let the others pass too.
+  if ((members & warp->live & ~waiting) != 0) return false;
   for (int i = 0; i < warp->ngroups; i++) {
     LaneGroup *g = &warp->groups[i];
-    if (i == warp->current || g->wait.kind != WAIT_LANES || (g->lanes & members) == 0) continue;
+    if (i == warp->current || !waits_for(machine, g, members)) continue;
     g->wait = (Wait){.kind = WAIT_NONE};
     g->pc++;
   }
-  return EXEC_NEXT;
+  return true;
+}
+
+static ExecResult exec_bar_warp(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
+  uint32_t members = (uint32_t)op_get(warp, &inst->ops[0], first_lane(lanes)), same = 0, others;
+  FOR_LANES(lane, lanes)
+  same |= (uint32_t)((uint32_t)op_get(warp, &inst->ops[0], (int)lane) == members) << lane;
+  if (release_elsewhere(machine, warp, same, members)) return warp_done(machine, warp, lanes & ~same);
+  return warp_meet_masked(machine, warp, &inst->ops[0], &lanes, &others) != 0
+             ? warp_done(machine, warp, others)
+             : EXEC_BLOCK;
 }
 
 // ---- cluster barrier

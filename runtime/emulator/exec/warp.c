@@ -299,6 +299,25 @@ bool warp_meet(Machine *machine, Warp *warp, uint32_t lanes, uint32_t members) {
   return false;
 }
 
+uint32_t warp_meet_masked(Machine *machine, Warp *warp, const Operand *mask, uint32_t *lanes,
+                          uint32_t *others) {
+  uint32_t members = (uint32_t)op_get(warp, mask, first_lane(*lanes)), same = 0;
+  FOR_LANES(lane, *lanes) same |= (uint32_t)((uint32_t)op_get(warp, mask, (int)lane) == members) << lane;
+  *others = *lanes & ~same;
+  *lanes = same;
+  if ((members & warp->live & ~same) == 0) return members & same;
+  Wait wait = {
+      .kind = WAIT_LANES, .ready = lanes_ready, .what = "the other lanes of its mask", .cta = warp->cta};
+  wait.lanes = members;
+  wait.address = current(warp)->pc;
+  warp_block(machine, warp, same, *others, &wait);
+  return 0;
+}
+
+ExecResult warp_done(Machine *machine, Warp *warp, uint32_t others) {
+  return others == 0 ? EXEC_NEXT : warp_block(machine, warp, 0, others, NULL);
+}
+
 ExecResult warp_exit(Machine *machine, Warp *warp, uint32_t lanes) {
   LaneGroup *group = current(warp);
   group->pc++;

@@ -6,16 +6,6 @@
 
 #include "num/num.h"
 
-static uint32_t member_mask(const Warp *warp, const Operand *op, uint32_t lanes) {
-  return (uint32_t)op_get(warp, op, first_lane(lanes));
-}
-
-// Lanes of `members` that take part; 0 while they have not met.
-static uint32_t meet(Machine *machine, Warp *warp, const Operand *mask, uint32_t lanes) {
-  uint32_t members = member_mask(warp, mask, lanes);
-  return warp_meet(machine, warp, lanes, members) ? lanes & members : 0;
-}
-
 // ---- shfl
 
 // The source lane, and whether it lies in range (PTX ISA 9.7.9.6).
@@ -45,8 +35,9 @@ static int source_lane(Mod mode, int lane, uint32_t b, uint32_t c, bool *valid) 
 }
 
 static ExecResult exec_shfl(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
+  uint32_t others = 0;
   bool sync = inst_has(inst, MOD_sync);
-  if (sync && meet(machine, warp, &inst->ops[4], lanes) == 0) return EXEC_BLOCK;
+  if (sync && warp_meet_masked(machine, warp, &inst->ops[4], &lanes, &others) == 0) return EXEC_BLOCK;
   Mod mode = (Mod)inst->aux;
   const Operand *pair = inst->ops[0].kind == OPERAND_PAIR ? &inst->ops[0] : NULL,
                 *d = pair ? &pair->elems[0] : &inst->ops[0];
@@ -60,7 +51,7 @@ static ExecResult exec_shfl(Machine *machine, Warp *warp, const Inst *inst, uint
   }
   FOR_LANES(lane, lanes) op_set(warp, d, (int)lane, values[lane]);
   if (pair != NULL) op_set_pred(warp, &pair->elems[1], lanes, inside);
-  return EXEC_NEXT;
+  return warp_done(machine, warp, others);
 }
 
 static const char *select_shfl(Inst *inst) {
@@ -73,18 +64,19 @@ static const char *select_shfl(Inst *inst) {
 // ---- vote activemask elect
 
 static ExecResult exec_vote(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  uint32_t members = lanes;
-  if (inst->nops > 2 && (members = meet(machine, warp, &inst->ops[2], lanes)) == 0) return EXEC_BLOCK;
+  uint32_t members = lanes, others = 0;
+  if (inst->nops > 2) members = warp_meet_masked(machine, warp, &inst->ops[2], &lanes, &others);
+  if (members == 0) return EXEC_BLOCK;
   uint32_t votes = row_pred(warp, &inst->ops[1]) & members;
   if (inst_has(inst, MOD_ballot)) {
     FOR_LANES(lane, lanes) op_set(warp, &inst->ops[0], (int)lane, votes);
-    return EXEC_NEXT;
+    return warp_done(machine, warp, others);
   }
   bool result = inst_has(inst, MOD_all)   ? votes == members
                 : inst_has(inst, MOD_any) ? votes != 0
                                           : votes == 0 || votes == members;
   op_set_pred(warp, &inst->ops[0], lanes, result ? 0xffffffffu : 0);
-  return EXEC_NEXT;
+  return warp_done(machine, warp, others);
 }
 
 static const char *select_vote(Inst *inst) {
@@ -99,9 +91,9 @@ static ExecResult exec_activemask(Machine *machine, Warp *warp, const Inst *inst
 
 // The lowest lane in the mask leads, live or not (measured); all lanes get its number.
 static ExecResult exec_elect(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  uint32_t mask = member_mask(warp, &inst->ops[1], lanes);
+  uint32_t mask = (uint32_t)op_get(warp, &inst->ops[1], first_lane(lanes)), others;
   if (mask == 0) return machine_fault(machine, warp, first_lane(lanes), "elect.sync with an empty mask");
-  if (meet(machine, warp, &inst->ops[1], lanes) == 0) return EXEC_BLOCK;
+  if (warp_meet_masked(machine, warp, &inst->ops[1], &lanes, &others) == 0) return EXEC_BLOCK;
   int leader = first_lane(mask);
   const Operand *d = &inst->ops[0];
   if (d->kind == OPERAND_PAIR) {
@@ -109,13 +101,13 @@ static ExecResult exec_elect(Machine *machine, Warp *warp, const Inst *inst, uin
     d = &d->elems[0];
   }
   FOR_LANES(lane, lanes) op_set(warp, d, (int)lane, (uint32_t)leader);
-  return EXEC_NEXT;
+  return warp_done(machine, warp, others);
 }
 
 // ---- match
 
 static ExecResult exec_match(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  uint32_t members = meet(machine, warp, &inst->ops[2], lanes);
+  uint32_t others, members = warp_meet_masked(machine, warp, &inst->ops[2], &lanes, &others);
   if (members == 0) return EXEC_BLOCK;
   const Operand *pair = inst->ops[0].kind == OPERAND_PAIR ? &inst->ops[0] : NULL,
                 *d = pair ? &pair->elems[0] : &inst->ops[0];
@@ -131,7 +123,7 @@ static ExecResult exec_match(Machine *machine, Warp *warp, const Inst *inst, uin
   FOR_LANES(lane, lanes) op_set(warp, d, (int)lane, result[lane]);
   if (pair != NULL)
     op_set_pred(warp, &pair->elems[1], lanes, result[first_lane(lanes)] != 0 ? 0xffffffffu : 0);
-  return EXEC_NEXT;
+  return warp_done(machine, warp, others);
 }
 
 // ---- redux
@@ -166,14 +158,14 @@ static uint32_t reduce(const Inst *inst, uint32_t a, uint32_t b) {
 }
 
 static ExecResult exec_redux(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  uint32_t members = meet(machine, warp, &inst->ops[2], lanes);
+  uint32_t others, members = warp_meet_masked(machine, warp, &inst->ops[2], &lanes, &others);
   if (members == 0) return EXEC_BLOCK;
   const uint32_t *a = row32(warp, &inst->ops[1]);
   uint32_t result = a[first_lane(members)];
   if (type0(inst) == PT_f32 && inst_has(inst, MOD_abs)) result &= 0x7fffffffu;
   FOR_LANES(lane, members & (members - 1)) result = reduce(inst, result, a[lane]);
   FOR_LANES(lane, lanes) op_set(warp, &inst->ops[0], (int)lane, result);
-  return EXEC_NEXT;
+  return warp_done(machine, warp, others);
 }
 
 static const char *select_redux(Inst *inst) {

@@ -237,6 +237,7 @@ static void word_operand(Parser *p, Inst *inst, char letter, Operand *out) {
   Symbol *symbol = scope_find(p, name, &index);
   if (symbol == NULL && word.text[0] == '%' && link_special(p, word, row == ROW_64 ? ROW_64 : ROW_32, out))
     return;
+  if (symbol == NULL && letter == 'S') return;  // the prototype of an indirect call; select() judges the rest
   if (symbol == NULL) {
     inst->error = text_printf(p->arena, "'%.80s' is not declared", name);
     return;
