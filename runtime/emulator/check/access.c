@@ -22,6 +22,8 @@ static const char *who_text(const Access *access) {
     return "cp.async";
   case BY_INIT:
     return "mbarrier.init";
+  case BY_INVAL:
+    return "mbarrier.inval";
   case BY_TMA:
     return "an asynchronous copy";
   case BY_TENSOR:
@@ -53,6 +55,7 @@ static const char *after_write_advice(const Access *before) {
   case BY_THREAD:
   case BY_STRONG:
   case BY_INIT:
+  case BY_INVAL:
   case BY_LD:
   case BY_ST:
   case BY_DEALLOC:
@@ -78,12 +81,30 @@ static const char *after_read_advice(const Access *before) {
   case BY_THREAD:
   case BY_STRONG:
   case BY_INIT:
+  case BY_INVAL:
   case BY_LD:
   case BY_ST:
   case BY_DEALLOC:
     break;
   }
   return "let every reader arrive at a barrier after its last read, and wait for it before writing again";
+}
+
+// An operation that was in flight while a thread did something: either came too early.
+static const char *in_flight_advice(const Accessor *who, bool is_write) {
+  if (is_write)
+    return "readers must wait on the mbarrier that this copy signals (parity and bytes of its phase), and the copy must not be "
+           "issued before they have arrived at the buffer's 'empty' barrier";
+  if (who->tag.by == BY_TMA)
+    return "write before the copy is issued, with a barrier between; write again only after cp.async.bulk.wait_group.read (or the "
+           "copy's mbarrier)";
+  return "write before the mma is issued, with a barrier between; write again only after its tcgen05.commit or wgmma.wait_group";
+}
+
+static const char *advice_for(const Accessor *who, const Access *before, bool was_write, bool is_write) {
+  bool thread = before->by == BY_THREAD || before->by == BY_STRONG;
+  if (who->engine && thread) return in_flight_advice(who, is_write);
+  return was_write ? after_write_advice(before) : after_read_advice(before);
 }
 
 // ---- findings
@@ -99,7 +120,7 @@ static void report(Order *order, OrderCta *cta, uint64_t address, const Accessor
   const char *place = machine_symbolize(machine, cta ? cta->cta : who->warp->cta->cta,
                                         cta ? SPACE_SHARED : SPACE_GLOBAL, address);
   machine_finding_pair(machine, CHECK_RACE, &origin, &other,
-                       was_write ? after_write_advice(before) : after_read_advice(before),
+                       advice_for(who, before, was_write, is_write),
                        "%s %s %s memory %s, which %s %s; nothing orders the two", who_text(&who->tag),
                        is_write ? "writes" : "reads", cta ? "shared" : "global", place, who_text(before),
                        was_write ? (is_write ? "has written" : "writes") : "may still be reading");
@@ -235,8 +256,9 @@ void order_note(Order *order, OrderCta *cta, uint64_t address, uint64_t bytes, b
 }
 
 void order_use_mbarrier(Order *order, OrderCta *cta, uint32_t offset, const Accessor *who) {
-  const Cell *cell = cell_of(order, cta, offset);
+  Cell *cell = cell_of(order, cta, offset);
   if (who->warp->cta != cta && who->tag.clock != 0) note_outside(who, cta);
+  if (cell && who->tag.clock != 0) note(cell, who, (uint16_t)(0xFF << offset % GRANULE), false);
   if (!cell || cell->write.clock == 0 || cell->write.by != BY_INIT) return;
   const Access *init = &cell->write;
   bool over = order_is_over(order, who, init);

@@ -223,6 +223,7 @@ static void on_start(Order *order, Domain *domain, OrderCta *cta, EngineOp *op) 
                        .lane = op->origin.lane < 0 ? NO_LANE : (uint8_t)op->origin.lane,
                        .by = BY_TMA};
   set_moment(domain, info, op);
+  tick(domain, warp);  // what the warp does from here on, the operation does not come after
   op->check = info;
 }
 
@@ -333,6 +334,11 @@ static void on_init(Order *order, Domain *domain, OrderCta *cta, OrderWarp *warp
   mbarrier_at(domain, cta, offset);
   Accessor who = warp_accessor(order, domain, warp, event, BY_INIT);
   order_access(order, cta, offset, 8, true, &who);
+}
+
+static void on_inval(Order *order, Domain *domain, OrderCta *cta, OrderWarp *warp, const Event *event) {
+  Accessor who = warp_accessor(order, domain, warp, event, BY_INVAL);
+  order_access(order, cta, event->address, 8, true, &who);
 }
 
 static void on_pass(Order *order, Domain *domain, OrderCta *cta, OrderWarp *warp, const Event *event) {
@@ -484,6 +490,9 @@ static void on_warp_event(Order *order, Domain *domain, OrderCta *cta, const Eve
   case EVENT_MBARRIER_INIT:
     on_init(order, domain, cta, warp, event);
     break;
+  case EVENT_MBARRIER_INVAL:
+    on_inval(order, domain, cta, warp, event);
+    break;
   case EVENT_TMEM_FREE: {
     Accessor who = warp_accessor(order, domain, warp, event, BY_DEALLOC);
     Event all = *event;
@@ -499,7 +508,6 @@ static void on_warp_event(Order *order, Domain *domain, OrderCta *cta, const Eve
   case EVENT_ARRIVE:
   case EVENT_TX:
   case EVENT_PHASE:
-  case EVENT_MBARRIER_INVAL:
   case EVENT_THREAD_EXIT:
   case EVENT_CTA_BEGIN:
   case EVENT_CTA_END:
@@ -547,10 +555,10 @@ static void order_on_event(void *self, Machine *machine, const Event *event) {
   case EVENT_FENCE:
   case EVENT_GROUP_WAIT:
   case EVENT_MBARRIER_INIT:
+  case EVENT_MBARRIER_INVAL:
   case EVENT_TMEM_FREE:
     on_warp_event(order, domain, cta, event);
     break;
-  case EVENT_MBARRIER_INVAL:
   case EVENT_THREAD_EXIT:
   case EVENT_CTA_BEGIN:
   case EVENT_COUNT:
@@ -560,7 +568,7 @@ static void order_on_event(void *self, Machine *machine, const Event *event) {
 
 const Observer order_observer = {
     .name = "order",
-    .events = ~(1u << EVENT_MBARRIER_INVAL | 1u << EVENT_THREAD_EXIT | 1u << EVENT_CTA_BEGIN),
+    .events = ~(1u << EVENT_THREAD_EXIT | 1u << EVENT_CTA_BEGIN),
     .begin = order_begin,
     .on_event = order_on_event,
     .end = order_end,

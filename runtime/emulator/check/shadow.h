@@ -13,6 +13,7 @@ enum { GRANULE = 16, READERS = 3, TMEM_BANDS = 8, NO_LANE = 255 };
 typedef enum {
   BY_THREAD,  // generic proxy
   BY_COPY,    // cp.async: generic proxy, asynchronous
+  BY_INVAL,   // mbarrier.inval
   BY_INIT,    // mbarrier.init
   BY_TMA,     // loads and stores, async proxy
   BY_TENSOR,  // tcgen05.mma, cp
