@@ -1,7 +1,7 @@
 """Whole kernels that use the language's statements together, against numpy: variables, branches, loops, Parallel over shared memory
 and fragments of several ranks, thread indices, barriers, scalar arguments.
 
-    language.py TILE_RUN [--order ORDER] [NAME-PREFIX…]
+    language.py TILE_RUN [--order ORDER] [--check LIST] [NAME-PREFIX…]
 """
 import subprocess
 import sys
@@ -285,8 +285,8 @@ def functions(A):
 def main():
     arguments = sys.argv[2:]
     options = []
-    if arguments[:1] == ["--order"]:
-        options, arguments = arguments[:2], arguments[2:]
+    while arguments and arguments[0].startswith("--"):
+        options, arguments = options + arguments[:2], arguments[2:]
     count = wrong = 0
     for case in cases():
         if arguments and not any(case.name.startswith(p) for p in arguments):

@@ -1,6 +1,6 @@
 """Matrix products of many tile shapes with small whole numbers, where every result is exact.
 
-    products.py TILE_RUN [--order ORDER] [NAME-PREFIX…]
+    products.py TILE_RUN [--order ORDER] [--check LIST] [NAME-PREFIX…]
 The reference is computed by numpy in double precision and rounded to the type of C.
 """
 import subprocess
@@ -248,8 +248,8 @@ def even_blocks(a):
 def main():
     arguments = sys.argv[2:]
     options = []
-    if arguments[:1] == ["--order"]:
-        options, arguments = arguments[:2], arguments[2:]
+    while arguments and arguments[0].startswith("--"):
+        options, arguments = options + arguments[:2], arguments[2:]
     count = wrong = 0
     for group in (shapes, loops, composed):
         for case in group():
