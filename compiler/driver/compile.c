@@ -123,6 +123,8 @@ static bool stage_cubin(Compilation *c) {
   PtxasStatus status = ptxas_run(c->arena, c->options->ptxas, c->target->name, c->ptx, &cubin, c->ds);
   if (status == PTXAS_MISSING) return environment_fault(c);
   if (status != PTXAS_OK) return false;
+  cubin_keep_ptx(c->arena, &cubin,
+                 c->ptx);  // without it, reports of the emulator only lack the source's lines
   c->data = cubin.data;
   c->len = cubin.len;
   return true;

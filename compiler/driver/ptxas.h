@@ -3,17 +3,13 @@
 #define TILEC_DRIVER_PTXAS_H
 
 #include "base/diag.h"
+#include "driver/cubin.h"
 
 typedef enum {
   PTXAS_OK,
   PTXAS_REFUSED,  // it ran and did not like the PTX
   PTXAS_MISSING,  // not found, too old, cannot be started, no room for temporaries
 } PtxasStatus;
-
-typedef struct {
-  char *data;  // in the arena
-  size_t len;
-} Cubin;
 
 // Assembles with -lineinfo. `path` is --ptxas or NULL: then $CUDA_HOME/bin, PATH, /usr/local/cuda/bin and
 // tools/ beside the folder of this program are searched for one of CUDA 12.8 or later. Everything but

@@ -150,6 +150,10 @@ static char *read_file(FILE *file, size_t *length) {
 }
 
 TileError *tile_module_open(const char *path, TileModule **out) {
+  return module_open_named(path, path, out);
+}
+
+TileError *module_open_named(const char *path, const char *name, TileModule **out) {
   *out = NULL;
   FILE *file = fopen(path, "rb");
   if (!file) return error_new(TILE_INVALID, "%s: %s", path, strerror(errno));
@@ -158,7 +162,7 @@ TileError *tile_module_open(const char *path, TileModule **out) {
   int reason = errno;
   fclose(file);
   if (!bytes) return error_new(TILE_INVALID, "%s: %s", path, strerror(reason));
-  TileError *error = tile_module_open_memory(bytes, length, path, out);
+  TileError *error = tile_module_open_memory(bytes, length, name, out);
   free(bytes);
   return error;
 }

@@ -19,6 +19,9 @@ struct TileModule {
   void *code;          // the backend's
 };
 
+// tile_module_open, where `name` stands for the file in messages.
+TileError *module_open_named(const char *path, const char *name, TileModule **out);
+
 // A device with a state that the caller opened (a test's own driver library).
 TileError *device_of(const Backend *backend, void *state, TileDevice **out);
 

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/module.h"
+
 extern char **environ;
 
 // tilec in the folder of this program. False: printed.
@@ -85,17 +87,15 @@ static bool emulated(const RunOptions *options) {
   return asked || options->order || options->checks || options->sms;
 }
 
-// The source's name with another suffix, since it appears in messages. The emulator runs PTX: it needs no
-// ptxas, which would also drop the lines that name places in the source.
-static char *output_path(const char *folder, const RunOptions *options) {
-  const char *source = options->file;
-  const char *suffix = emulated(options) ? "ptx" : "cubin";
-  const char *slash = strrchr(source, '/');
-  const char *name = slash ? slash + 1 : source;
-  const char *dot = strrchr(name, '.');
-  char *path = NULL;
-  int length = dot ? (int)(dot - name) : (int)strlen(name);
-  return asprintf(&path, "%s/%.*s.%s", folder, length, name, suffix) < 0 ? NULL : path;
+// The module is known to messages by the name of its source: the temporary is gone before anyone could look at it.
+static int open_compiled(const char *path, const RunOptions *options, TileModule **out) {
+  char name[PATH_MAX];
+  snprintf(name, sizeof name, "%s%s", emulated(options) ? "PTX of " : "", options->file);
+  TileError *error = module_open_named(path, name, out);
+  if (!error) return RUN_OK;
+  fprintf(stderr, "tile-run: %s\n", tile_error_message(error));
+  tile_error_free(error);
+  return RUN_USAGE;
 }
 
 int run_compile(const RunOptions *options, TileModule **out) {
@@ -106,18 +106,12 @@ int run_compile(const RunOptions *options, TileModule **out) {
     fprintf(stderr, "tile-run: no temporary folder %s: %s\n", folder, strerror(errno));
     return RUN_USAGE;
   }
-  char *path = output_path(folder, options);
-  int status = path ? compile_to(options, path) : RUN_USAGE;
-  if (status == RUN_OK) {
-    TileError *error = tile_module_open(path, out);
-    if (error) {
-      fprintf(stderr, "tile-run: %s\n", tile_error_message(error));
-      status = RUN_USAGE;
-    }
-    tile_error_free(error);
-  }
-  if (path) unlink(path);
+  // The emulator runs PTX, which needs no ptxas.
+  char path[PATH_MAX + sizeof "/kernel.cubin"];
+  snprintf(path, sizeof path, "%s/kernel.%s", folder, emulated(options) ? "ptx" : "cubin");
+  int status = compile_to(options, path);
+  if (status == RUN_OK) status = open_compiled(path, options, out);
+  unlink(path);
   rmdir(folder);
-  free(path);
   return status;
 }

@@ -332,12 +332,23 @@ static int bench(Run *run) {
   return status;
 }
 
+static TileError *choose_kernel(Run *run) {
+  int count = tile_module_kernel_count(run->module);
+  // tilec compiled the kernel that was asked for, perhaps under an inner function's name.
+  bool chosen = run->from_source && count == 1;
+  if (chosen || run->options->kernel || count == 1)
+    return tile_module_find(run->module, chosen ? NULL : run->options->kernel, &run->kernel);
+  ErrorText text = {0};
+  error_text(&text, "%s has %d kernels, choose one with --kernel: ", run->options->file, count);
+  for (int i = 0; i < count; i++)
+    error_text(&text, "%s%s", i ? ", " : "", tile_kernel_name(tile_module_kernel(run->module, i)));
+  return error_of_text(TILE_INVALID, &text);
+}
+
 static int run_all(Run *run) {
   int status = open_module(run);
   if (status != RUN_OK) return status;
-  // tilec compiled the kernel that was asked for, perhaps under an inner function's name.
-  bool chosen = run->from_source && tile_module_kernel_count(run->module) == 1;
-  TileError *error = tile_module_find(run->module, chosen ? NULL : run->options->kernel, &run->kernel);
+  TileError *error = choose_kernel(run);
   if (!error) error = prepare(run);
   if (!error) error = print_plan(run);
   if (error) return report(error);

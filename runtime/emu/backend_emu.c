@@ -3,6 +3,7 @@
 #include "core/backend.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -89,10 +90,14 @@ static TileError *emu_load(void *state, const Artifact *artifact, const char *ar
                      "%s has no PTX in it (section %s), which the emulator runs: it was assembled without "
                      "-lineinfo, or stripped",
                      artifact->name, TILE_LAUNCH_INFO_PTX_SECTION);
+  // Line numbers in reports are of the PTX, wherever that came from.
+  char *name = NULL;
+  if (asprintf(&name, "%s%s", artifact->cubin ? "PTX of " : "", artifact->name) < 0) return error_no_memory();
   pthread_mutex_lock(&device->lock);
-  PtxEmuModule *module = ptxemu_load(device->emu, artifact->name, artifact->ptx, artifact->ptx_length);
+  PtxEmuModule *module = ptxemu_load(device->emu, name, artifact->ptx, artifact->ptx_length);
   TileError *error = module ? NULL : report(device, TILE_INVALID);
   pthread_mutex_unlock(&device->lock);
+  free(name);
   *code = module;
   return error;
 }
