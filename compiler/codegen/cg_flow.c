@@ -1,13 +1,14 @@
 // Control flow: blocks of ops, loops, branches, the one-thread region.
 //
 // Loops stay rolled, in the form "test, body, step, test", so that LICM has a place to hoist to; an unroll
-// loop of constant trip count is unrolled here. Where some lanes of a warp may have skipped a region, the
-// warp is made to meet again before any instruction that wants it whole (rules S9).
+// loop of constant trip count is unrolled here, as long as that makes no more than MAX_UNROLLED_OPS ops: LLVM
+// and ptxas take longer than linearly for long straight code. Where some lanes of a warp may have skipped a
+// region, the warp is made to meet again before any instruction that wants it whole (rules S9).
 #include "codegen/cg.h"
 
 #include "codegen/nvvm.h"
 
-enum { MAX_UNROLL = 64 };
+enum { MAX_UNROLL = 64, MAX_UNROLLED_OPS = 4096 };
 
 static void emit_op(Cg *cg, const TirOp *op) {
   CgEmit emit = cg->emitters->emit[op->kind];
@@ -96,17 +97,59 @@ static bool is_large(const TirOp *loop) {
   return !tir_walk(loop->bodies[0], visit_tile_op, NULL);
 }
 
+static int64_t count_trips(int64_t lo, int64_t hi, int64_t step) {
+  int64_t trips = step > 0 ? (hi - lo + step - 1) / step : (lo - hi - step - 1) / -step;
+  return trips > 0 ? trips : 0;
+}
+
+// How often an unroll loop repeats its body in the code; 1 when it stays a loop.
+static int64_t copies_of(const TirOp *op) {
+  int64_t lo, hi, step;
+  if (op->kind != OP_for || op->attrs[FOR_kind] != LOOP_UNROLL) return 1;
+  if (!tir_const_int(op->args[0], &lo) || !tir_const_int(op->args[1], &hi)) return 1;
+  if (!tir_const_int(op->args[2], &step) || step == 0) return 1;
+  int64_t trips = count_trips(lo, hi, step);
+  return trips <= MAX_UNROLL ? trips : 1;
+}
+
+static int64_t ops_in(const TirBlock *block) {
+  int64_t sum = 0;
+  for (const TirOp *op = block->first; op && sum <= MAX_UNROLLED_OPS; op = op->next) {
+    int64_t inside = 0;
+    for (int i = 0; i < op->nbodies; i++) inside += ops_in(op->bodies[i]);
+    int64_t copies = copies_of(op);
+    sum += 1 + (inside * copies <= MAX_UNROLLED_OPS ? inside * copies : inside);
+  }
+  return sum;
+}
+
+bool cg_may_repeat(const TirBlock *body, int64_t times) {
+  return times <= MAX_UNROLLED_OPS && ops_in(body) * times <= MAX_UNROLLED_OPS;
+}
+
 static bool unroll(Cg *cg, const TirOp *op, int64_t step) {
   int64_t lo = 0, hi = 0;
   if (op->attrs[FOR_kind] != LOOP_UNROLL || !cg_const(cg_value(cg, op->args[0]), &lo)) return false;
   if (!cg_const(cg_value(cg, op->args[1]), &hi)) return false;
-  int64_t trips = step > 0 ? (hi - lo + step - 1) / step : (lo - hi - step - 1) / -step;
-  if (trips > MAX_UNROLL) return false;
+  int64_t trips = count_trips(lo, hi, step);
+  if (trips > MAX_UNROLL || !cg_may_repeat(op->bodies[0], trips)) {
+    diag_remark(cg->ds, op->span, "the loop stays rolled: unrolled, its body would be too long");
+    return false;
+  }
   for (int64_t i = 0; i < trips; i++) {
     cg_set_value(cg, op->results[0], cg_i32(cg, lo + i * step));
     cg_block(cg, op->bodies[0]);
   }
   return true;
+}
+
+static bool visit_wait(void *context, TirOp *op) {
+  (void)context;
+  return op->kind != OP_mbarrier_wait_parity;
+}
+
+static bool contains_wait(const TirBlock *block) {
+  return !tir_walk((TirBlock *)block, visit_wait, NULL);
 }
 
 void emit_for(Cg *cg, const TirOp *op) {
@@ -126,15 +169,7 @@ void emit_for(Cg *cg, const TirOp *op) {
   if (cg->failed) return;
   LLVMValueRef branch = end_loop(cg, loop);
   if (is_large(op)) forbid_unrolling(cg, branch);
-}
-
-static bool visit_wait(void *context, TirOp *op) {
-  (void)context;
-  return op->kind != OP_mbarrier_wait_parity;
-}
-
-static bool contains_wait(const TirBlock *block) {
-  return !tir_walk((TirBlock *)block, visit_wait, NULL);
+  if (varies && cg->divergent == 0 && contains_wait(op->bodies[0])) nvvm_warp_sync(cg);
 }
 
 void emit_if(Cg *cg, const TirOp *op) {

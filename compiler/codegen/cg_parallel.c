@@ -65,11 +65,12 @@ static void emit_iteration(Cg *cg, const TirOp *op, CgParallel *parallel) {
 }
 
 static void follow_fragment(Cg *cg, const TirOp *op, const Layout *layout) {
-  enum { MAX_REGISTERS = 1024 };  // each is a copy of the body
   CgParallel parallel = {.op = op};
   Type type;
-  if (layout_registers(layout) > MAX_REGISTERS) {
-    cg_unsupported(cg, op, "a thread would run more than %d iterations unrolled", MAX_REGISTERS);
+  if (!cg_may_repeat(op->bodies[0], layout_registers(layout))) {
+    cg_unsupported(cg, op,
+                   "%d iterations of it a thread, unrolled, are too long; use more threads or smaller tiles",
+                   (int)layout_registers(layout));
     return;
   }
   if (!iteration_type(op, &type)) {

@@ -17,6 +17,8 @@ static const char pipeline[] =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
     "instcombine<no-verify-fixpoint>,simplifycfg,adce)";
 
+enum { MAX_INSTRUCTIONS = 8000 };  // of a function that LLVM's back end may optimise
+
 // LLVM's default handler would exit the process.
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
   Cg *cg = context;
@@ -61,12 +63,38 @@ bool cg_verify(Cg *cg) {
   return !broken;
 }
 
+static void add_flag(Cg *cg, LLVMValueRef function, const char *name) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  if (!kind) BUG("LLVM knows no attribute %s", name);
+  LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                          LLVMCreateEnumAttribute(cg->context, kind, 0));
+}
+
+static int64_t count_instructions(LLVMValueRef function) {
+  int64_t count = 0;
+  for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
+    for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) count++;
+  return count;
+}
+
+// LLVM's back end looks at every pair of addresses in straight code ("straight line strength reduction"):
+// 2000 guarded accesses take half a minute. Functions that long are printed without its optimisations; ptxas
+// does them again.
+static void spare_long_functions(Cg *cg) {
+  for (LLVMValueRef f = LLVMGetFirstFunction(cg->module); f; f = LLVMGetNextFunction(f)) {
+    if (count_instructions(f) <= MAX_INSTRUCTIONS) continue;
+    add_flag(cg, f, "optnone");
+    add_flag(cg, f, "noinline");
+  }
+}
+
 static bool optimise(Cg *cg) {
   if (cg->optimised) return true;
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
   LLVMErrorRef error = LLVMRunPasses(cg->module, pipeline, cg->machine, options);
   LLVMDisposePassBuilderOptions(options);
   if (error) BUG("LLVM does not know the pass pipeline: %s", LLVMGetErrorMessage(error));
+  spare_long_functions(cg);
   cg->optimised = true;
   return !cg->failed;
 }
