@@ -60,6 +60,7 @@ typedef enum {
 struct Wait {
   WaitKind kind;
   bool (*ready)(Machine *machine, Warp *warp, const Wait *wait);  // cheap, without effect
+  bool timed_out;    // of a try_wait: execute it again, it may say "not yet"
   const char *what;  // a few words for the hang report: "cp.async.wait_group 0"
   Cta *cta;
   uint64_t address;
@@ -200,10 +201,11 @@ struct Machine {
   uint32_t event_mask;  // bit per EventKind that somebody listens to
   struct Observers *observers;
   const struct Arch *arch;
-  uint32_t next_cluster;     // the next that this worker starts; clusterlaunchcontrol may take it
-  uint32_t cluster_step;     // distance to the one after it: the number of workers
-  uint32_t running;          // cluster whose turn it is
-  atomic_uint *first_fault;  // of all workers: no cluster behind it is started
+  uint32_t next_cluster;          // the next that this worker starts; clusterlaunchcontrol may take it
+  uint32_t cluster_step;          // distance to the one after it: the number of workers
+  uint32_t running;               // cluster whose turn it is
+  atomic_uint *first_fault;       // of all workers: no cluster behind it is started
+  uint64_t wake_progress, wakes;  // progress when waits last timed out, and how often they have
   uint64_t last_progress, progress_step;  // steps at which progress was last seen to change
   TextBuf *log;                           // vprintf
   bool uninit_poison;                     // a checking mode fills fresh memory with a pattern

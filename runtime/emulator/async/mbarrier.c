@@ -260,7 +260,12 @@ static ExecResult exec_wait(Machine *machine, Warp *warp, const Inst *inst, uint
   if (over)
     machine_event(machine, EVENT_BARRIER, warp, over, SPACE_SHARED,
                   op_address(warp, &inst->ops[1], first_lane(over)), 8);
-  if (!blocking || over == lanes) return EXEC_NEXT;
+  if (over == lanes) return EXEC_NEXT;
+  const LaneGroup *group = &warp->groups[warp->current];
+  if (!blocking || (group->resumed && group->wait.timed_out)) {
+    machine_poll(warp);
+    return EXEC_NEXT;
+  }
   wait.lanes = same;
   return warp_block(machine, warp, same, lanes & ~over & ~same, &wait);
 }

@@ -225,6 +225,7 @@ static bool run_clusters(Machine *machine, bool *alive) {
       if (cluster->quiet_rounds < PATIENCE) *alive = true;
       break;
     case ROUND_STUCK:
+      cluster->quiet_rounds = 0;
       if (cluster->ended) {
         *alive = true;
       } else if (!push_engine(machine, cluster, alive)) {
@@ -251,6 +252,30 @@ static bool any_quiet(const Machine *machine) {
   return false;
 }
 
+enum { MOST_WAKES = 100000 };
+
+// try_wait may return false at any time. A program may count on that: it tries the next barrier first and releases the last one
+// afterwards. So before it is called a deadlock, each try_wait fails once. false: that has been tried since anything moved, or
+// nobody is at a try_wait.
+static bool time_out(Machine *machine) {
+  if (machine->wakes > 0 && (machine->progress == machine->wake_progress || machine->wakes > MOST_WAKES))
+    return false;
+  bool any = false;
+  for (int i = 0; i < machine->nclusters; i++) {
+    Cluster *cluster = machine->clusters[i];
+    for (int w = 0; w < cluster->nctas * cluster->ctas[0].nwarps; w++) {
+      Warp *warp = &cluster->ctas[w / cluster->ctas[0].nwarps].warps[w % cluster->ctas[0].nwarps];
+      for (int g = 0; warp->live != 0 && g < warp->ngroups; g++) {
+        if (warp->groups[g].wait.kind != WAIT_MBARRIER) continue;
+        warp->groups[g].wait.timed_out = any = true;
+      }
+    }
+  }
+  machine->wakes++;
+  machine->wake_progress = machine->progress;
+  return any;
+}
+
 static bool has_room(const Machine *machine) {
   uint32_t size = machine->launch->cluster[0] * machine->launch->cluster[1] * machine->launch->cluster[2];
   return machine->nclusters == 0 ||
@@ -266,7 +291,7 @@ void launch_run(Machine *machine) {
     if (!run_clusters(machine, &alive) || over_limit(machine)) break;
     retire(machine);
     if (alive || (machine->nclusters == 0)) continue;
-    if (admit(machine) || only_polling(machine)) continue;
+    if (admit(machine) || only_polling(machine) || time_out(machine)) continue;
     if (!machine->fault.happened) hang_report(machine, any_quiet(machine));
     break;
   }

@@ -360,7 +360,7 @@ static int choose(Machine *machine, Warp *warp) {
   for (int i = 0; i < warp->ngroups; i++) {
     LaneGroup *g = &warp->groups[i];
     if (g->wait.kind != WAIT_NONE && !g->resumed) {
-      if (!g->wait.ready(machine, warp, &g->wait)) continue;
+      if (!g->wait.timed_out && !g->wait.ready(machine, warp, &g->wait)) continue;
       g->resumed = g->wait.kind != WAIT_LANES && g->wait.kind != WAIT_TURN;
       if (!g->resumed) g->wait.kind = WAIT_NONE;
     }
