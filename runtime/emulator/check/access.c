@@ -93,12 +93,15 @@ static const char *after_read_advice(const Access *before) {
 // An operation that was in flight while a thread did something: either came too early.
 static const char *in_flight_advice(const Accessor *who, bool is_write) {
   if (is_write)
-    return "readers must wait on the mbarrier that this copy signals (parity and bytes of its phase), and the copy must not be "
+    return "readers must wait on the mbarrier that this copy signals (parity and bytes of its phase), and "
+           "the copy must not be "
            "issued before they have arrived at the buffer's 'empty' barrier";
   if (who->tag.by == BY_TMA)
-    return "write before the copy is issued, with a barrier between; write again only after cp.async.bulk.wait_group.read (or the "
+    return "write before the copy is issued, with a barrier between; write again only after "
+           "cp.async.bulk.wait_group.read (or the "
            "copy's mbarrier)";
-  return "write before the mma is issued, with a barrier between; write again only after its tcgen05.commit or wgmma.wait_group";
+  return "write before the mma is issued, with a barrier between; write again only after its tcgen05.commit "
+         "or wgmma.wait_group";
 }
 
 static const char *advice_for(const Accessor *who, const Access *before, bool was_write, bool is_write) {
@@ -119,8 +122,7 @@ static void report(Order *order, OrderCta *cta, uint64_t address, const Accessor
                      access_origin(order, who->domain, before), before->cluster};
   const char *place = machine_symbolize(machine, cta ? cta->cta : who->warp->cta->cta,
                                         cta ? SPACE_SHARED : SPACE_GLOBAL, address);
-  machine_finding_pair(machine, CHECK_RACE, &origin, &other,
-                       advice_for(who, before, was_write, is_write),
+  machine_finding_pair(machine, CHECK_RACE, &origin, &other, advice_for(who, before, was_write, is_write),
                        "%s %s %s memory %s, which %s %s; nothing orders the two", who_text(&who->tag),
                        is_write ? "writes" : "reads", cta ? "shared" : "global", place, who_text(before),
                        was_write ? (is_write ? "has written" : "writes") : "may still be reading");

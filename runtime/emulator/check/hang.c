@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "async/engine.h"
+#include "check/observers.h"
+#include "check/supply.h"
 #include "exec/report.h"
 
 enum { MOST_GROUPS = 24 };
@@ -26,6 +28,9 @@ static void describe_mbarrier(TextBuf *out, Machine *machine, const Wait *wait) 
                  state.phase, state.pending, state.expected, (long long)state.tx);
   const char *pending = engine_describe_pending(machine, cta, wait->address);
   if (pending != NULL) textbuf_printf(out, "; %s", pending);
+  const char *past = mbarrier_describe_arrivals(machine, cta, offset);
+  if (past != NULL) textbuf_printf(out, "; %s", past);
+  supply_describe(out, machine, cta, offset);
 }
 
 static void describe_barrier(TextBuf *out, const Wait *wait) {
