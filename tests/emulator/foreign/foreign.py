@@ -5,7 +5,7 @@
 
 With --emu the kernels run, with --ptxas each PTX file is assembled. --only takes cases whose name contains TEXT. The exit code is the number of failures (at most 99).
 """
-import argparse, concurrent.futures, glob, importlib, os, subprocess, sys, tempfile, time
+import argparse, concurrent.futures, glob, importlib, os, subprocess, sys, tempfile, time, traceback
 import numpy as np
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -116,7 +116,10 @@ def main():
 
 def timed(case, o):
     start = time.time()
-    errors = run(case, o.emu, o.orders.split(','), o.check)
+    try:
+        errors = run(case, o.emu, o.orders.split(','), o.check)
+    except Exception as error:  # a mistake in the expectation is a failure of this case only
+        errors = [f'{type(error).__name__} at line {error.__traceback__.tb_lineno}: {error}'] + traceback.format_tb(error.__traceback__)[-2:]
     return errors, time.time() - start
 
 
