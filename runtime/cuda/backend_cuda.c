@@ -43,8 +43,7 @@ static bool fits(const CudaGpu *gpu, const char *arch, bool is_ptx) {
 static TileError *refuse(const CudaGpu *gpu, const char *what, const char *arch) {
   return error_new(TILE_UNAVAILABLE,
                    "%s is for %s; the GPU here is %s, which cannot run it; use the emulator instead "
-                   "(--device emu, backend "
-                   "\"emu\"), or compile for this GPU (--arch)",
+                   "(backend \"emu\"), or compile for this GPU's architecture",
                    what, arch, gpu->name);
 }
 
@@ -85,7 +84,7 @@ static TileError *find_context(CudaGpu *gpu) {
   error = driver_error(driver, driver->device_count(&count), "cuDeviceGetCount");
   if (!error && count == 0)
     error = error_new(TILE_UNAVAILABLE,
-                      "the CUDA driver finds no GPU here; the emulator (--device emu) needs none");
+                      "the CUDA driver finds no GPU here; the emulator (backend \"emu\") needs none");
   if (!error) error = driver_error(driver, driver->device_get(&gpu->device, 0), "cuDeviceGet");
   if (!error)
     error =

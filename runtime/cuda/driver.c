@@ -16,7 +16,7 @@ TileError *driver_open(Driver *driver, const char *library) {
   *driver = (Driver){0};
   driver->library = dlopen(library ? library : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!driver->library)
-    return error_new(TILE_UNAVAILABLE, "no CUDA driver here (%s); the emulator (--device emu) needs none",
+    return error_new(TILE_UNAVAILABLE, "no CUDA driver here (%s); the emulator (backend \"emu\") needs none",
                      dlerror());
   const char *missing = NULL;
 #define DRIVER(name, symbol, parameters)                                                                     \

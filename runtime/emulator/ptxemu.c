@@ -3,6 +3,7 @@
 #include "ptxemu.h"
 
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct PtxEmu {
   Arena *launch;  // texts and tables of the last launch
   Gmem *gmem;
   const char *report, *output;
+  char copy_report[256];  // of a copy between host and device
 };
 
 enum { MOST_THREADS = 1024, MOST_SHARED = 227 * 1024, MOST_CLUSTER = 16 };
@@ -134,9 +136,17 @@ bool ptxemu_release(PtxEmu *emu, uint64_t address) {
   return gmem_release(emu->gmem, address);
 }
 
+// NULL: the report says why.
 static uint8_t *host(PtxEmu *emu, uint64_t address, uint64_t bytes) {
   const GmemBlock *hint = NULL;
-  return gmem_find(emu->gmem, address, bytes, &hint);
+  uint8_t *found = gmem_find(emu->gmem, address, bytes, &hint);
+  if (found != NULL) return found;
+  char near[160];
+  gmem_explain(emu->gmem, address, near, sizeof near);
+  snprintf(emu->copy_report, sizeof emu->copy_report, "%llu bytes at device address 0x%llx: %s",
+           (unsigned long long)bytes, (unsigned long long)address, near);
+  emu->report = emu->copy_report;
+  return NULL;
 }
 
 bool ptxemu_write(PtxEmu *emu, uint64_t address, const void *data, uint64_t bytes) {

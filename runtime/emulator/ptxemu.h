@@ -63,6 +63,7 @@ uint64_t ptxemu_variable(const PtxEmuModule *module, const char *name, uint64_t 
 // appears in reports.
 uint64_t ptxemu_alloc(PtxEmu *emu, uint64_t bytes, const char *name);
 bool ptxemu_release(PtxEmu *emu, uint64_t address);
+// Copies between host and device; false, with a report: some byte is in no allocation.
 bool ptxemu_write(PtxEmu *emu, uint64_t address, const void *data, uint64_t bytes);
 bool ptxemu_read(PtxEmu *emu, uint64_t address, void *data, uint64_t bytes);
 

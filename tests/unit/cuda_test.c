@@ -99,7 +99,7 @@ static void test_refusals(Checks *checks, const Fake *fake) {
   fake->gpu(1, 9, 0);
   says(checks, open_device(FAKE_CUDA, "sm_100a", &device), TILE_UNAVAILABLE,
        "is for sm_100a; the GPU here is Fake GPU (sm_90), which cannot run it; use the emulator instead "
-       "(--device emu");
+       "(backend \"emu\")");
   // …a is exact, …f and plain numbers allow later minors.
   fake->gpu(1, 10, 3);
   says(checks, open_device(FAKE_CUDA, "sm_100a", &device), TILE_UNAVAILABLE, "sm_103");

@@ -118,6 +118,25 @@ static void test_threads(Checks *checks, TileDevice *device) {
   }
 }
 
+static void misses(Checks *checks, TileError *error, const char *part) {
+  CHECK_INT(checks, tile_error_status(error), TILE_INVALID);
+  if (!CHECK(checks, strstr(tile_error_message(error), part) != NULL))
+    fprintf(stderr, "  '%s' does not say '%s'\n", tile_error_message(error), part);
+  tile_error_free(error);
+}
+
+static void test_copies_outside(Checks *checks, TileDevice *device) {
+  uint64_t address;
+  static char bytes[200];
+  ok(checks, tile_alloc(device, 100, "weights", &address));
+  misses(checks, tile_write(device, address + 8, bytes, 100),
+         "the nearest allocation below, 'weights', has 100 bytes, the access begins at its byte 8");
+  misses(checks, tile_read(device, address, bytes, 101), "101 bytes at device address 0x");
+  misses(checks, tile_write(device, 999, bytes, 4), "4 bytes at device address 0x3e7: a null pointer");
+  misses(checks, tile_free(device, address + 4), "is not the start of an allocation");
+  ok(checks, tile_free(device, address));
+}
+
 static void test_errors(Checks *checks) {
   TileDevice *device;
   TileDeviceOptions options = {.backend = "opencl"};
@@ -146,6 +165,7 @@ int main(void) {
     CHECK_TEXT(&checks, tile_device_backend(device), "emu");
     run(&checks, device, 2);
     test_threads(&checks, device);
+    test_copies_outside(&checks, device);
     tile_device_close(device);
   }
   test_errors(&checks);

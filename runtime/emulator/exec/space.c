@@ -75,18 +75,8 @@ static uint8_t *find_param(Machine *machine, Warp *warp, int lane, uint64_t addr
 static uint8_t *find_global(Machine *machine, uint64_t address, uint64_t bytes, SpaceError *why) {
   uint8_t *host = gmem_find(machine->gmem, address, bytes, &machine->gmem_hint);
   if (host != NULL) return host;
-  const GmemBlock *near = gmem_block(machine->gmem, address, 0);
   char text[160];
-  if (address < 4096) {
-    snprintf(text, sizeof text, "a null pointer");
-  } else if (near == NULL) {
-    snprintf(text, sizeof text, "no allocation lies below");
-  } else {
-    snprintf(text, sizeof text,
-             "the nearest allocation below, '%.40s', has %llu bytes, the access begins at its byte %llu",
-             near->name != NULL ? near->name : "?", (unsigned long long)near->bytes,
-             (unsigned long long)(address - near->base));
-  }
+  gmem_explain(machine->gmem, address, text, sizeof text);
   return fail(why, "global", address, bytes, text);
 }
 

@@ -2,6 +2,7 @@
 // valid while others come; a released one is unlinked and its address is never used again.
 #include "mem/gmem.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,4 +105,17 @@ uint8_t *gmem_find(const Gmem *gmem, uint64_t address, uint64_t bytes, const Gme
     *hint = block = gmem->blocks[index];
   }
   return block->host + (address - block->base);
+}
+
+void gmem_explain(const Gmem *gmem, uint64_t address, char *text, size_t size) {
+  const GmemBlock *near = gmem_block(gmem, address, 0);
+  if (address < 4096)
+    snprintf(text, size, "a null pointer");
+  else if (near == NULL)
+    snprintf(text, size, "no allocation lies below");
+  else
+    snprintf(text, size,
+             "the nearest allocation below, '%.40s', has %llu bytes, the access begins at its byte %llu",
+             near->name != NULL ? near->name : "?", (unsigned long long)near->bytes,
+             (unsigned long long)(address - near->base));
 }

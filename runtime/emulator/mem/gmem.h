@@ -26,6 +26,9 @@ bool gmem_release(Gmem *gmem, uint64_t base);
 // The block that holds the address (bytes == 0: nearest block below, for reports), or NULL.
 const GmemBlock *gmem_block(const Gmem *gmem, uint64_t address, uint64_t bytes);
 
+// What lies near an address that is in no block, for reports.
+void gmem_explain(const Gmem *gmem, uint64_t address, char *text, size_t size);
+
 // Host address, or NULL when any byte lies outside of one block. `*hint` is a caller-owned cache of the last
 // block (may start as NULL).
 uint8_t *gmem_find(const Gmem *gmem, uint64_t address, uint64_t bytes, const GmemBlock **hint);
