@@ -122,6 +122,7 @@ static int barrier_operand(const TirOp *op) {
   BUG("%s has no barrier operand", def->name);
 }
 
+// Without a wait the author counts the phases of the barrier: no other op waits on it implicitly.
 static void lower_mma(Barriers *s, TirOp *op, bool waited) {
   TirOp *region;
   int slot = barrier_operand(op);
@@ -131,11 +132,9 @@ static void lower_mma(Barriers *s, TirOp *op, bool waited) {
   TirBuilder before = tir_builder_before(s->cx->module, op);
   emit(&before, OP_tcgen05_fence_after);
   tir_op(&b, OP_tcgen05_commit, 1, &barrier, 0, NULL);
-  if (!map_has(s->phases, tir_root(barrier)) && !waited) return;
-  TirBuilder after = tir_builder_after(s->cx->module, region);
-  TirValue *parity = step_phase(s, &after, barrier);
   if (!waited) return;
-  emit_wait(&after, barrier, parity);
+  TirBuilder after = tir_builder_after(s->cx->module, region);
+  emit_wait(&after, barrier, step_phase(s, &after, barrier));
   emit(&after, OP_tcgen05_fence_after);
 }
 
@@ -347,11 +346,18 @@ static bool check_counts(Barriers *s, const TirValue *root, const TirOp *user) {
   return false;
 }
 
+// The barrier on which this op arrives without the pass adding a wait; NULL: it does not.
+static TirValue *arrives_on(const TirOp *op) {
+  if (op->kind == OP_mbar_arrive || op->kind == OP_mbar_expect_tx) return op->args[0];
+  if (op_path(op) != PATH_MMA || wait_of(op)) return NULL;
+  return op->args[barrier_operand(op)];
+}
+
 static bool check_arrivals(void *context, TirOp *op) {
   Uses *uses = context;
-  if (op->kind != OP_mbar_arrive && op->kind != OP_mbar_expect_tx) return true;
-  TirValue *root = tir_root(op->args[0]);
-  const TirOp *user = map_get(uses->implicit, root);
+  TirValue *barrier = arrives_on(op);
+  TirValue *root = barrier ? tir_root(barrier) : NULL;
+  const TirOp *user = root ? map_get(uses->implicit, root) : NULL;
   if (!user) return true;
   uses->s->ok = false;
   diag_error(uses->s->cx->ds, DIAG_barrier_shared, op->span,

@@ -167,6 +167,21 @@ static TirRange binary(const TirOp *op, int depth) {
   return unknown;
 }
 
+static int64_t most_of(DType dtype) {
+  int bits = dtype_bits(dtype) - (dtype_class(dtype) == DTYPE_CLASS_SIGNED);
+  return bits >= 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
+}
+
+static int64_t least_of(DType dtype) {
+  return dtype_class(dtype) == DTYPE_CLASS_SIGNED ? -most_of(dtype) - 1 : 0;
+}
+
+// A conversion keeps the low bits: what does not fit wraps, and only a power of two of the divisor survives.
+static TirRange cast_range(TirRange r, DType dtype) {
+  if (r.lo >= least_of(dtype) && r.hi <= most_of(dtype)) return r;
+  return (TirRange){least_of(dtype), most_of(dtype), r.multiple & -r.multiple};
+}
+
 static TirRange compute(const TirValue *value, int depth) {
   const TirOp *op = value->op;
   int64_t number;
@@ -180,25 +195,21 @@ static TirRange compute(const TirValue *value, int depth) {
   if (op->kind == OP_thread_idx) return thread_index(op);
   if (op->kind == OP_for) return loop_variable(op, depth - 1);
   if (op->kind == OP_parallel) return parallel_variable(value, depth - 1);
-  if (op->kind == OP_cast && dtype_is_int(op->args[0]->type.dtype)) return range_of(op->args[0], depth - 1);
+  if (op->kind == OP_cast && dtype_is_int(op->args[0]->type.dtype))
+    return cast_range(range_of(op->args[0], depth - 1), value->type.dtype);
   return unknown;
 }
 
-// Signed arithmetic does not wrap in a correct program (sizes are below 2^31), so a bound outside the type is
-// cut to it. Unsigned arithmetic may wrap: then only the powers of two of the divisor survive.
+// Indices are i32 and do not wrap in a correct program (sizes are below 2^31), so a bound outside that type is
+// cut to it. Unsigned and narrow arithmetic may wrap.
 static TirRange range_of(const TirValue *value, int depth) {
   if (value->type.kind != TYPE_SCALAR || !dtype_is_int(value->type.dtype)) return unknown;
+  DType dtype = value->type.dtype;
   TirRange r = compute(value, depth);
-  int bits = dtype_bits(value->type.dtype);
-  if (bits >= 64) return dtype_class(value->type.dtype) == DTYPE_CLASS_SIGNED ? r : unknown;
-  if (dtype_class(value->type.dtype) == DTYPE_CLASS_UNSIGNED) {
-    int64_t most = (INT64_C(1) << bits) - 1;
-    if (r.lo >= 0 && r.hi <= most) return r;
-    return (TirRange){0, most, r.multiple & -r.multiple};
-  }
-  int64_t most = (INT64_C(1) << (bits - 1)) - 1;
-  if (r.lo < -most - 1) r.lo = -most - 1;
-  if (r.hi > most) r.hi = most;
+  if (dtype_bits(dtype) >= 64) return dtype_class(dtype) == DTYPE_CLASS_SIGNED ? r : unknown;
+  if (dtype_class(dtype) == DTYPE_CLASS_UNSIGNED || dtype_bits(dtype) < 32) return cast_range(r, dtype);
+  if (r.lo < least_of(dtype)) r.lo = least_of(dtype);
+  if (r.hi > most_of(dtype)) r.hi = most_of(dtype);
   return r;
 }
 

@@ -68,6 +68,19 @@ static void check_types(Bench *t) {
   CHECK_INT(t->c, tir_gcd(0, -12), 12);
 }
 
+// A conversion that does not fit may have wrapped, and so may arithmetic narrower than an index.
+static void check_casts(Bench *t) {
+  TirValue *wide = tir_param(&t->b, intern(t->b.module->names, "q"), DTYPE_u32);
+  TirValue *scaled = tir_binary(&t->b, OP_mul, wide, tir_int_typed(&t->b, DTYPE_u32, 24));
+  expect(t, tir_cast(&t->b, DTYPE_i32, scaled), INT32_MIN, INT32_MAX, 8);
+  TirOp *loop = tir_for(&t->b, LOOP_SERIAL, tir_int(&t->b, 0), tir_int(&t->b, 100), tir_int(&t->b, 12));
+  TirValue *narrow = tir_cast(&t->b, DTYPE_i8, loop->results[0]);
+  expect(t, narrow, 0, 96, 12);
+  expect(t, tir_cast(&t->b, DTYPE_i32, tir_binary(&t->b, OP_add, narrow, narrow)), -128, 127, 4);
+  TirValue *below = tir_binary(&t->b, OP_sub, loop->results[0], tir_int(&t->b, 24));
+  expect(t, tir_cast(&t->b, DTYPE_u8, below), 0, 255, 4);
+}
+
 static void check_same(Bench *t) {
   TirValue *a = tir_binary(&t->b, OP_mul, tir_block_idx(&t->b, 0), tir_int(&t->b, 128));
   TirValue *b = tir_binary(&t->b, OP_mul, tir_block_idx(&t->b, 0), tir_int(&t->b, 128));
@@ -90,6 +103,7 @@ int main(void) {
   check_loops(&t);
   check_division(&t);
   check_types(&t);
+  check_casts(&t);
   check_same(&t);
   arena_free(arena);
   return check_report(&c);
