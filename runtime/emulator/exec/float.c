@@ -47,12 +47,15 @@ TERNARY(fma_f64, double, fma(a, b, c))
 
 #if defined(__x86_64__)
 #define TARGET_FMA __attribute__((target("avx2,fma")))
-TARGET_FMA TERNARY(fma_f32_fast, float, canonical(__builtin_fmaf(a, b, c))) TARGET_FMA
+TARGET_FMA TERNARY(fma_f32_ftz_fast, float,
+                   canonical(flush(__builtin_fmaf(flush(a), flush(b), flush(c))))) TARGET_FMA
+    TERNARY(fma_f32_fast, float, canonical(__builtin_fmaf(a, b, c))) TARGET_FMA
     TERNARY(fma_f64_fast, double, __builtin_fma(a, b, c)) static bool has_fma(void) {
   return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
 }
 #else
 #define fma_f32_fast fma_f32
+#define fma_f32_ftz_fast fma_f32_ftz
 #define fma_f64_fast fma_f64
 static bool has_fma(void) {
   return false;
@@ -260,7 +263,7 @@ static const char *select_div(Inst *inst) {
 }
 static const char *select_fma(Inst *inst) {
   bool fast = has_fma();
-  return select_arithmetic(inst, OP_FMA, fast ? fma_f32_fast : fma_f32, fma_f32_ftz,
+  return select_arithmetic(inst, OP_FMA, fast ? fma_f32_fast : fma_f32, fast ? fma_f32_ftz_fast : fma_f32_ftz,
                            fast ? fma_f64_fast : fma_f64);
 }
 static const char *select_rcp(Inst *inst) {

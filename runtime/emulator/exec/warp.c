@@ -390,7 +390,7 @@ static ExecResult execute(Machine *machine, Warp *warp, LaneGroup *group) {
   uint32_t lanes = group->lanes;
   machine->inst = inst;
   machine->steps++;
-  machine->lane_steps += (uint32_t)__builtin_popcount(lanes);
+  machine->lane_steps += lanes == 0xffffffffu ? WARP_LANES : (uint32_t)__builtin_popcount(lanes);
   if (inst->guarded) lanes &= row_pred(warp, &inst->guard);
   if (lanes == 0) return EXEC_NEXT;
   if (inst->error != NULL)
