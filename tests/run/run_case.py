@@ -4,6 +4,7 @@
 Lines of PROGRAM that begin with `#=` are Python. They call case(), once for each launch that must be right:
     case(A=array, want={"B": array})                     B is exact; NaN fits any NaN
     case(A=array, want={"B": array}, tolerance=(rtol, atol), define={"block": 64}, kernel="name")
+    case(…, only="name")                                 compiles and runs that kernel of the file alone
     case(A=array, fails="text of the fault")             the launch must end with a fault that says this
 A result starts out as garbage, which untouched(dtype, shape) also gives to the reference. bf16 is held as its bits, in uint16.
 """
@@ -58,9 +59,10 @@ class Program:
         self.tilec, self.tile_run, self.path, self.orders = tilec, tile_run, path, orders
         self.binaries, self.count, self.wrong = {}, 0, 0
 
-    def compile(self, define):
+    def compile(self, define, only):
         """The cubin for these -D options; where there is no ptxas, the PTX."""
         options = ["-D%s=%s" % item for item in sorted(define.items())]
+        options += ["--kernel", only] if only else []
         key = " ".join(options)
         if key not in self.binaries:
             output = "case%d.cubin" % len(self.binaries)
@@ -74,9 +76,9 @@ class Program:
             self.binaries[key] = output
         return self.binaries[key]
 
-    def case(self, want=None, tolerance=None, define=None, kernel=None, fails=None, sizes=None, **inputs):
+    def case(self, want=None, tolerance=None, define=None, kernel=None, only=None, fails=None, sizes=None, **inputs):
         want = want or {}
-        binary = self.compile(define or {})
+        binary = self.compile(define or {}, only)
         command = [self.tile_run, binary, "--device", "emu", "--check", CHECKS]
         command += ["--kernel", kernel] if kernel else []
         command += ["-D%s=%s" % item for item in (sizes or {}).items()]
