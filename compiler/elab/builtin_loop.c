@@ -109,8 +109,20 @@ static LoopSpec *extents_spec(Elab *e, const Call *call, const char *what, bool 
   return spec;
 }
 
+// Iterations are numbered by 32 bits.
+static bool check_iterations(Elab *e, const LoopSpec *spec, Span span) {
+  int64_t count = 1;
+  for (int i = 0; i < spec->nextents; i++) {
+    if (!__builtin_mul_overflow(count, spec->extents[i].integer, &count) && count <= INT32_MAX) continue;
+    diag_error(e->ds, DIAG_value_kind, span, "the extents of Parallel multiply to more than %d", INT32_MAX);
+    return false;
+  }
+  return true;
+}
+
 static Value run_parallel(Elab *e, const Call *call) {
   LoopSpec *spec = extents_spec(e, call, "an extent of Parallel", true);
+  if (spec && !check_iterations(e, spec, call->span)) return value_poison();
   if (spec) spec->parallel = true;
   return loop_value(spec, VALUE_LOOP);
 }
