@@ -104,7 +104,7 @@ def wgmma(entry, types, k, d='f32', span=(128, 128), major='K', sign=1, name=Non
             else:
                 tiles.append((image(codes, size, 'K', 0, 128, k * size // 16 * 128, rows * k * size), descriptor(0, 128, k * size // 16 * 128), 16))
         c.input('a', tiles[0][0]), c.input('b', tiles[1][0])
-            fp8 = types[0] in ('e4m3', 'e5m2')  # Hopper sums these with 13 fractional bits
+        fp8 = types[0] in ('e4m3', 'e5m2')  # Hopper sums these with 13 fractional bits
         halves = (lambda w: w.view(np.float16)) if d == 'f16' else (lambda w: w.view(np.float32))
         c.out('out', place(va @ vb.T * sign + 0.0, d), *((2e-3, 0.05, None, halves) if fp8 else ()))
         for v in (len(tiles[0][0]), len(tiles[1][0])): c.scalar('i32', v)
