@@ -97,11 +97,12 @@ typedef struct {
 } CgIf;
 CgIf cg_begin_if(Cg *cg, LLVMValueRef condition);
 void cg_end_if(Cg *cg, CgIf branch);
-// A rolled loop of i32 from lo while below hi (or above, for a negative constant step).
+// A rolled loop of i32 from lo while below hi (or above, for a negative constant step). `may_wrap`: hi + step
+// may leave i32; set when both are constants, else the caller's to set.
 typedef struct {
   LLVMBasicBlockRef body, after;
   LLVMValueRef index, hi, step;
-  bool down;
+  bool down, may_wrap;
 } CgLoop;
 CgLoop cg_begin_loop(Cg *cg, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step, bool down);
 void cg_end_loop(Cg *cg, CgLoop loop);

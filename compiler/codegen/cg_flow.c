@@ -7,6 +7,7 @@
 #include "codegen/cg.h"
 
 #include "codegen/nvvm.h"
+#include "tir/ranges.h"
 
 enum { MAX_UNROLL = 64, MAX_UNROLLED_OPS = 4096 };
 
@@ -53,7 +54,9 @@ void cg_end_if(Cg *cg, CgIf branch) {
 }
 
 CgLoop cg_begin_loop(Cg *cg, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step, bool down) {
-  CgLoop loop = {cg_new_block(cg, "loop"), cg_new_block(cg, "done"), NULL, hi, step, down};
+  int64_t end = 0, by = 0;
+  bool wraps = cg_const(hi, &end) && cg_const(step, &by) && (end + by > INT32_MAX || end + by < INT32_MIN);
+  CgLoop loop = {cg_new_block(cg, "loop"), cg_new_block(cg, "done"), NULL, hi, step, down, wraps};
   LLVMBasicBlockRef before = LLVMGetInsertBlock(cg->builder);
   LLVMValueRef enter = LLVMBuildICmp(cg->builder, down ? LLVMIntSGT : LLVMIntSLT, lo, hi, "");
   LLVMBuildCondBr(cg->builder, enter, loop.body, loop.after);
@@ -74,9 +77,19 @@ static void forbid_unrolling(Cg *cg, LLVMValueRef branch) {
                   LLVMMetadataAsValue(cg->context, loop));
 }
 
+// Where the next index may leave i32, what is left is compared with the step: in the body both ends are apart.
+static LLVMValueRef goes_on(Cg *cg, const CgLoop *loop, LLVMValueRef next) {
+  LLVMBuilderRef b = cg->builder;
+  if (!loop->may_wrap) return LLVMBuildICmp(b, loop->down ? LLVMIntSGT : LLVMIntSLT, next, loop->hi, "");
+  LLVMValueRef left =
+      loop->down ? LLVMBuildSub(b, loop->index, loop->hi, "") : LLVMBuildSub(b, loop->hi, loop->index, "");
+  LLVMValueRef step = loop->down ? LLVMBuildNeg(b, loop->step, "") : loop->step;
+  return LLVMBuildICmp(b, LLVMIntUGT, left, step, "");
+}
+
 static LLVMValueRef end_loop(Cg *cg, CgLoop loop) {
   LLVMValueRef next = LLVMBuildAdd(cg->builder, loop.index, loop.step, "");
-  LLVMValueRef again = LLVMBuildICmp(cg->builder, loop.down ? LLVMIntSGT : LLVMIntSLT, next, loop.hi, "");
+  LLVMValueRef again = goes_on(cg, &loop, next);
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(cg->builder);
   LLVMValueRef branch = LLVMBuildCondBr(cg->builder, again, loop.body, loop.after);
   LLVMAddIncoming(loop.index, &next, &latch, 1);
@@ -152,6 +165,12 @@ static bool contains_wait(const TirBlock *block) {
   return !tir_walk((TirBlock *)block, visit_wait, NULL);
 }
 
+// The last step may lead past the end of i32.
+static bool may_wrap(const TirOp *op, int64_t step) {
+  TirRange hi = tir_known_range(op->args[1]);
+  return step > 0 ? hi.hi > INT32_MAX - (step - 1) : hi.lo < INT32_MIN - (step + 1);
+}
+
 void emit_for(Cg *cg, const TirOp *op) {
   int64_t step = 0;
   if (!cg_const(cg_value(cg, op->args[2]), &step) || step == 0) {
@@ -162,6 +181,7 @@ void emit_for(Cg *cg, const TirOp *op) {
   bool varies = tir_thread_dependent(op->args[0]) || tir_thread_dependent(op->args[1]);
   LLVMValueRef lo = cg_value(cg, op->args[0]), hi = cg_value(cg, op->args[1]);
   CgLoop loop = cg_begin_loop(cg, lo, hi, cg_i32(cg, step), step < 0);
+  loop.may_wrap = may_wrap(op, step);
   cg_set_value(cg, op->results[0], loop.index);
   cg->divergent += varies;
   cg_block(cg, op->bodies[0]);

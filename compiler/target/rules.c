@@ -46,9 +46,18 @@ static bool check_addressable(const Target *target, const TirOp *op, const TirVa
   return false;
 }
 
+// Threads number the elements of a tile in 32 bits.
+static bool check_countable(const TirOp *op, const TirValue *buffer, Diags *ds) {
+  if (type_elements(&buffer->type) <= INT32_MAX) return true;
+  diag_error(ds, DIAG_no_rule, op->span, "a %s of %lld elements of %s; a tile has fewer than 2^31",
+             op_def(op->kind)->name, (long long)type_elements(&buffer->type), label(buffer));
+  return false;
+}
+
 bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   TirValue *src = op->args[0], *dst = op->args[1];
   if (!check_addressable(target, op, src, ds) || !check_addressable(target, op, dst, ds)) return false;
+  if (!check_countable(op, dst, ds)) return false;
   op->attrs[COPY_path] = copy_path(target, src, dst, variant_tma);
   op->attrs[COPY_bounded] = inside(src) && inside(dst);
   if (op->attrs[COPY_path] != PATH_NONE) return true;
@@ -59,7 +68,7 @@ bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
 
 bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   (void)variant_tma;
-  if (!check_addressable(target, op, op->args[0], ds)) return false;
+  if (!check_addressable(target, op, op->args[0], ds) || !check_countable(op, op->args[0], ds)) return false;
   op->attrs[FILL_path] = op->args[0]->type.space == SPACE_TMEM ? PATH_TMEM_STORE : PATH_THREADS;
   return true;
 }
@@ -148,12 +157,14 @@ static const char *start_text(TirRange start, char out[32]) {
   return out;
 }
 
-// A slice of a shared operand must start on a swizzle atom (8 rows) and on a K atom, and be whole leading
-// slices otherwise.
+// A slice of a shared operand must start on a swizzle atom (8 rows) and on a K atom; leading dimensions count
+// in rows.
 static bool check_operand_slice(const MmaShape *shape, const TirOp *op, int i, Diags *ds) {
   RuleTile tile = rule_tile(op->args[i]);
   int rank = tile.root->type.rank;
-  int64_t rows = tile.start[tile.dim[0]].multiple, columns = tile.start[tile.dim[1]].multiple;
+  int64_t rows = 0, columns = tile.start[tile.dim[1]].multiple, stride = 1;
+  for (int d = rank - 2; d >= 0; stride *= tile.root->type.shape[d--])
+    rows = tir_gcd(rows, tile.start[d].multiple * stride);
   bool in_place = tile.dim[0] == rank - 2 && tile.dim[1] == rank - 1;
   if (in_place && rows % 8 == 0 && columns % shape->k_atom == 0) return true;
   char row[32], column[32];
