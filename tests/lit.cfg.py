@@ -1,8 +1,8 @@
 """What every lit test may use. ctest runs lit on the build folder; `lit tests/syntax` in the source tree works too and
 takes build/ (or --param build=DIR).
 
-Substitutions: %tilec %tile-opt %tile-emu %tile-run %ptxas %python %unit %root %examples %gemm-reference %run-case %errors, besides lit's own. A test
-starts in an empty folder of its own. Features: ptxas, cuda_h (and %cuda_include), numpy, gpu, asan, small (TILE_TEST_SMALL=1), long (TILE_TEST_LONG=1).
+Substitutions: %tilec %tile-opt %tile-emu %tile-run %ptxas %python %unit %root %build %examples %gemm-reference %run-case %errors, besides lit's own. A test
+starts in an empty folder of its own. Features: ptxas, cuda_h (and %cuda_include), numpy, pkg_config, gpu, asan, small (TILE_TEST_SMALL=1), long (TILE_TEST_LONG=1).
 """
 import glob
 import os
@@ -74,6 +74,7 @@ features = {
     "ptxas": ptxas,
     "cuda_h": cuda_headers,
     "numpy": has_numpy(),
+    "pkg_config": shutil.which("pkg-config") and shutil.which("g++"),
     "gpu": glob.glob("/dev/nvidia[0-9]*"),
     "hopper": "9.0" in gpu_capability(),
     "asan": config.tile_sanitized,
@@ -99,4 +100,5 @@ config.substitutions += [
     ("%unit", os.path.join(config.tile_build, "tests", "unit")),
     ("%examples", os.path.join(config.tile_source, "lang-examples")),
     ("%root", config.tile_source),
+    ("%build", config.tile_build),
 ]

@@ -4,10 +4,8 @@
 #include "driver/compile.h"
 #include "target/target.h"
 
-static const char version[] = "0.1.0";
-
 static void print_version(void) {
-  printf("tilec %s, targets:", version);
+  printf("tilec %s, targets:", TILE_VERSION);
   for (int i = 0; i < target_count(); i++) printf(" %s", target_at(i)->name);
   printf("\n");
 }

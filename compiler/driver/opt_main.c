@@ -4,20 +4,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/output.h"
 #include "passes/pipeline.h"
 #include "tir/text.h"
 
-static const char usage[] =
-    "usage: tile-opt FILE.tir [--pass=NAME]... [--arch=NAME] [--print-after=PASS|all] [--remarks]\n"
-    "Reads tile IR ('-': standard input), runs the passes named, in that order, and prints the result.\n";
+static const char usage[] = "usage: tile-opt FILE.tir [-o OUT.tir] [--pass=NAME]... [--arch=NAME] "
+                            "[--print-after=PASS|all] [--remarks]\n"
+                            "                [--version] [--help]\n"
+                            "Reads tile IR ('-': standard input), runs the passes named, in that order, and "
+                            "prints the result or writes OUT.\n"
+                            "Exit status: 0; 1 the tile IR is at fault; 2 usage or environment.\n";
 
 enum { MAX_PASSES = 64, EXIT_SOURCE = 1, EXIT_USAGE = 2 };
 
 typedef struct {
-  const char *path, *arch, *print_after;
+  const char *path, *output, *arch, *print_after;
   const char *passes[MAX_PASSES];
   int npasses;
-  bool remarks, help;
+  bool remarks, help, version;
 } Options;
 
 // The text after `name=` or the next argument; NULL when this is another option.
@@ -32,8 +36,12 @@ static bool read_option(Options *options, int argc, char **argv, int *i) {
   const char *value;
   if (!strcmp(argv[*i], "--help"))
     options->help = true;
+  else if (!strcmp(argv[*i], "--version"))
+    options->version = true;
   else if (!strcmp(argv[*i], "--remarks"))
     options->remarks = true;
+  else if ((value = value_of("-o", argc, argv, i)))
+    options->output = value;
   else if ((value = value_of("--arch", argc, argv, i)))
     options->arch = value;
   else if ((value = value_of("--print-after", argc, argv, i)))
@@ -87,8 +95,10 @@ static int run(const Options *options, const Target *target, Arena *arena) {
   if (!ok) return EXIT_SOURCE;
   TextBuf text = {.arena = arena};
   tir_print(&text, module);
-  bool written = fwrite(text.data, 1, text.len, stdout) == text.len;
-  return fflush(stdout) == 0 && written ? 0 : EXIT_USAGE;
+  const char *error;
+  if (output_write(arena, options->output ? options->output : "-", text.data, text.len, &error)) return 0;
+  fprintf(stderr, "tile-opt: %s\n", error);
+  return EXIT_USAGE;
 }
 
 static int run_in_arena(const Options *options, const Target *target) {
@@ -113,6 +123,10 @@ int main(int argc, char **argv) {
   }
   if (options.help) {
     fputs(usage, stdout);
+    return 0;
+  }
+  if (options.version) {
+    puts("tile-opt " TILE_VERSION);
     return 0;
   }
   if (!options.path) {

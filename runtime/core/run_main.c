@@ -370,6 +370,8 @@ int main(int argc, char **argv) {
     status = RUN_OK;
     if (options.help)
       run_options_help();
+    else if (options.version)
+      puts("tile-run " TILE_VERSION);
     else
       status = run_all(&run);
   }

@@ -90,14 +90,16 @@ typedef enum {
   FLAG_ATOL,
   FLAG_BENCH,
   FLAG_HELP,
+  FLAG_VERSION,
 } Flag;
 
 static const char *const flags[] = {
-    [FLAG_KERNEL] = "--kernel", [FLAG_ARCH] = "--arch",     [FLAG_DEFINE] = "-D",
-    [FLAG_DEVICE] = "--device", [FLAG_SMS] = "--sms",       [FLAG_ORDER] = "--order",
-    [FLAG_CHECK] = "--check",   [FLAG_IN] = "--in",         [FLAG_OUT] = "--out",
-    [FLAG_RANDOM] = "--random", [FLAG_EXPECT] = "--expect", [FLAG_RTOL] = "--rtol",
-    [FLAG_ATOL] = "--atol",     [FLAG_BENCH] = "--bench",   [FLAG_HELP] = "--help",
+    [FLAG_KERNEL] = "--kernel",   [FLAG_ARCH] = "--arch",     [FLAG_DEFINE] = "-D",
+    [FLAG_DEVICE] = "--device",   [FLAG_SMS] = "--sms",       [FLAG_ORDER] = "--order",
+    [FLAG_CHECK] = "--check",     [FLAG_IN] = "--in",         [FLAG_OUT] = "--out",
+    [FLAG_RANDOM] = "--random",   [FLAG_EXPECT] = "--expect", [FLAG_RTOL] = "--rtol",
+    [FLAG_ATOL] = "--atol",       [FLAG_BENCH] = "--bench",   [FLAG_HELP] = "--help",
+    [FLAG_VERSION] = "--version",
 };
 
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -140,10 +142,11 @@ static bool set_flag(Flag flag, char *value, RunOptions *out) {
   case FLAG_BENCH:
     return set_count(name, value, &out->bench);
   case FLAG_HELP:
+    return out->help = true;
+  case FLAG_VERSION:
     break;
   }
-  out->help = true;
-  return true;
+  return out->version = true;
 }
 
 static bool unknown(const char *arg, size_t length) {
@@ -163,7 +166,7 @@ static bool parse_flag(Args *args) {
   size_t length = is_define ? 2 : equals ? (size_t)(equals - arg) : strlen(arg);
   for (int i = 0; i < FLAGS; i++) {
     if (strlen(flags[i]) != length || memcmp(flags[i], arg, length) != 0) continue;
-    if (i == FLAG_HELP) return set_flag(FLAG_HELP, NULL, args->out);
+    if (i == FLAG_HELP || i == FLAG_VERSION) return set_flag((Flag)i, NULL, args->out);
     char *value = equals ? equals + 1 : is_define && arg[2] ? arg + 2 : NULL;
     if (!value && args->at == args->argc) return usage("%s needs a value", flags[i]);
     return set_flag((Flag)i, value ? value : args->argv[args->at++], args->out);
@@ -183,7 +186,7 @@ bool run_options_parse(int argc, char **argv, RunOptions *out) {
     } else {
       out->file = argv[args.at++];
     }
-    if (out->help) return true;
+    if (out->help || out->version) return true;
   }
   if (!out->file) return usage("no file to run");
   if (out->expects.count == 0 && (out->rtol >= 0 || out->atol >= 0))
@@ -199,7 +202,7 @@ void run_options_free(RunOptions *options) {
 }
 
 void run_options_help(void) {
-  puts("tile-run FILE [options]: launches a kernel of a .tile, .cubin or .ptx file on .npy arrays.\n"
+  puts("tile-run FILE [options]: launches a kernel of a .tile, .py, .cubin or .ptx file on .npy arrays.\n"
        "\n"
        "  --kernel NAME          the kernel, where the file has several\n"
        "  --arch NAME, -O0..-O3  given to tilec, for a source file\n"
@@ -218,6 +221,8 @@ void run_options_help(void) {
        "  --check LIST                    uninit race proxy tcgen05 mbarrier tmem exit bounds, default, all, "
        "none\n"
        "  --sms N                         CTAs resident at once\n"
+       "\n"
+       "  --version, --help\n"
        "\n"
        "Arrays of bf16 are uint16 (or V2), of 8-bit floats uint8 (or V1), of 4-bit floats packed uint8, low "
        "nibble first.\n"

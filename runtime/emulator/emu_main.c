@@ -16,7 +16,8 @@ typedef struct {
 } Options;
 
 static const char usage_text[] =
-    "usage: tile-emu FILE.ptx --entry NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] [--cluster X[,Y[,Z]]] "
+    "usage: tile-emu FILE.ptx|FILE.cubin [--entry NAME] --grid X[,Y[,Z]] --block X[,Y[,Z]] [--cluster "
+    "X[,Y[,Z]]] "
     "[--shared BYTES]\n"
     "                [--sms N] --arg ARG... [--order fair|lazy|random:SEED] [--check LIST] [--max-steps N] "
     "[--workers N] "
@@ -84,6 +85,9 @@ static int parse_options(int argc, char **argv, Options *o) {
       return complain("not supported yet", word);
     } else if (strcmp(word, "--help") == 0) {
       fputs(usage_text, stdout);
+      exit(0);
+    } else if (strcmp(word, "--version") == 0) {
+      puts("tile-emu " TILE_VERSION);
       exit(0);
     } else if (strncmp(word, "--", 2) == 0) {
       bool known;
