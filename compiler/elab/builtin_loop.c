@@ -94,7 +94,6 @@ static LoopSpec *extents_spec(Elab *e, const Call *call, const char *what, bool 
                TYPE_MAX_RANK);
     return NULL;
   }
-  int64_t iterations = 1;
   spec->extents = ARENA_ARRAY(e->arena, Value, call->nrest);
   spec->nextents = call->nrest;
   for (int i = 0; i < call->nrest; i++) {
@@ -102,16 +101,9 @@ static LoopSpec *extents_spec(Elab *e, const Call *call, const char *what, bool 
     if (!settle_bound(e, &call->rest[i], call->rest_spans[i], what, &spec->extents[i])) return NULL;
     if (!fixed) continue;
     if (!need_int(e, &spec->extents[i], call->rest_spans[i], what, &extent)) return NULL;
-    if (extent < 1 || extent > INT32_MAX) {
-      diag_error(e->ds, DIAG_value_kind, call->rest_spans[i], "%s is %" PRId64 "; it must be at least 1",
-                 what, extent);
-      return NULL;
-    }
-    iterations *= extent;
-    if (iterations <= INT32_MAX) continue;
-    diag_error(e->ds, DIAG_value_kind, call->span,
-               "'%s' has %" PRId64 " iterations or more; at most %d are possible", call->builtin->name,
-               iterations, INT32_MAX);
+    if (extent >= 1 && extent <= INT32_MAX) continue;
+    diag_error(e->ds, DIAG_value_kind, call->rest_spans[i], "%s is %" PRId64 "; it must be at least 1", what,
+               extent);
     return NULL;
   }
   return spec;

@@ -3,8 +3,8 @@
 // Does     Turns tokens into mbarriers with phase counters (TMA loads, MMA) and bulk groups (TMA stores), issued
 //          by one thread; puts fences and CTA barriers where one op must see another's effects.
 // Leaves   TIR_SYNCED: no tokens; the order of effects is only what the ops say.
-// Reports  A barrier whose arrival count or use does not suit an implicit wait; a CTA barrier under
-//          thread-dependent control.
+// Reports  A barrier whose arrival count or use does not suit an implicit wait; a CTA barrier, or work that
+//          all threads share, under thread-dependent control.
 //
 // Phases are counted, never guessed: each mbarrier array that is waited for implicitly has a cell with one
 // bit a barrier, flipped by all threads at every completion that this kernel arranges; a parity derived from the
@@ -13,6 +13,7 @@
 #include "passes/hazards.h"
 
 #include "base/map.h"
+#include "passes/tile.h"
 
 enum { PHASE_BITS = 32 };
 
@@ -177,16 +178,33 @@ static void lower_async(Barriers *s, TirOp *op) {
 
 // --- the walk: hazards in program order ---
 
-static void report_divergent(Barriers *s, TirOp *op) {
+static void report_divergent(Barriers *s, TirOp *op, const char *sentence, const char *hint) {
   s->ok = false;
   if (s->reported == s->divergent) return;
   s->reported = s->divergent;
-  diag_error(
-      s->cx->ds, DIAG_divergent_barrier, op->span,
-      "all threads of the block must meet before this statement, but it runs under a condition that differs "
-      "between threads");
+  diag_error(s->cx->ds, DIAG_divergent_barrier, op->span,
+             "all threads of the block must %s, but it runs under a condition that differs between threads",
+             sentence);
   diag_note(s->cx->ds, s->divergent->span, "the threads part here");
-  diag_hint(s->cx->ds, "split the branch so that the exchange through shared memory happens outside it");
+  diag_hint(s->cx->ds, "%s", hint);
+}
+
+static void report_meeting(Barriers *s, TirOp *op) {
+  report_divergent(s, op, "meet before this statement",
+                   "split the branch so that the exchange through shared memory happens outside it");
+}
+
+// Whether the op is work that the threads share, or meet for: some of them alone would do a part of it.
+static bool takes_all_threads(const TirOp *op) {
+  return tile_is(op) || op->kind == OP_parallel || op->kind == OP_sync_threads;
+}
+
+static bool check_together(Barriers *s, TirOp *op) {
+  if (!s->divergent || !takes_all_threads(op)) return true;
+  if (s->insert)
+    report_divergent(s, op, "do this together",
+                     "make the condition one that all threads decide alike, or use elements instead");
+  return false;
 }
 
 static void meet(Barriers *s, TirOp *before, Meeting meeting, Touch *state) {
@@ -260,6 +278,7 @@ static void walk_control(Barriers *s, TirOp *op, Touch *state) {
 }
 
 static void walk_sync(Barriers *s, TirOp *op, Touch *state) {
+  if (!check_together(s, op)) return;
   if (op->kind == OP_sync_threads) hazards_met(&s->hazards, state, (Meeting){.sync = true});
   if (op->kind == OP_fence_proxy_async && !s->divergent)
     hazards_met(&s->hazards, state, (Meeting){.proxy_fence = true});
@@ -271,12 +290,13 @@ static void walk_sync(Barriers *s, TirOp *op, Touch *state) {
 }
 
 static void walk_effect(Barriers *s, TirOp *op, Touch *state) {
+  if (!check_together(s, op)) return;
   bool async = path_is_async(op_path(op));
   Meeting meeting = hazards_before(&s->hazards, state, op);
   TirValue *armed = async ? barrier_of(s, op) : NULL;
   if (armed && hazards_may_lap(&s->hazards, state, armed)) meeting.sync = true;
-  if ((meeting.sync || async) && s->divergent) {
-    if (s->insert) report_divergent(s, op);
+  if (meeting.sync && s->divergent) {
+    if (s->insert) report_meeting(s, op);
     s->wanted.sync |= meeting.sync;
     s->wanted.proxy_fence |= meeting.proxy_fence;
     s->wanted.tmem_fence |= meeting.tmem_fence;
