@@ -24,6 +24,7 @@ static const char *who_text(const Access *access) {
     return "mbarrier.init";
   case BY_INVAL:
     return "mbarrier.inval";
+  case BY_REDUCE:
   case BY_TMA:
     return "an asynchronous copy";
   case BY_TENSOR:
@@ -42,6 +43,7 @@ static const char *who_text(const Access *access) {
 
 static const char *after_write_advice(const Access *before) {
   switch ((AccessBy)before->by) {
+  case BY_REDUCE:
   case BY_TMA:
     return "wait on the mbarrier that the copy signals, with the parity of its phase and all its bytes "
            "expected (stores: "
@@ -66,6 +68,7 @@ static const char *after_write_advice(const Access *before) {
 
 static const char *after_read_advice(const Access *before) {
   switch ((AccessBy)before->by) {
+  case BY_REDUCE:
   case BY_TMA:
     return "cp.async.bulk.wait_group.read in the thread that issued the copy, then a barrier, before the "
            "buffer is written again";
@@ -96,7 +99,7 @@ static const char *in_flight_advice(const Accessor *who, bool is_write) {
     return "readers must wait on the mbarrier that this copy signals (parity and bytes of its phase), and "
            "the copy must not be "
            "issued before they have arrived at the buffer's 'empty' barrier";
-  if (who->tag.by == BY_TMA)
+  if (who->tag.by == BY_TMA || who->tag.by == BY_REDUCE)
     return "write before the copy is issued, with a barrier between; write again only after "
            "cp.async.bulk.wait_group.read (or the "
            "copy's mbarrier)";
@@ -172,16 +175,38 @@ static void check_proxy(Order *order, OrderCta *cta, uint64_t address, const Acc
 // ---- accesses
 
 static bool may_race(const Accessor *who, const Access *before) {
-  return !(who->tag.by == BY_STRONG && before->by == BY_STRONG);
+  return !(who->tag.by == before->by && (before->by == BY_STRONG || before->by == BY_REDUCE));
+}
+
+// Threads that write the same bytes at the same place do no harm, and compilers let them.
+static bool same_value(const Accessor *who, const Cell *cell, const uint8_t *data, uint16_t mask) {
+  const Access *before = &cell->write;
+  if (!data || who->tag.by != BY_THREAD || before->by != BY_THREAD) return false;
+  for (int i = 0; i < GRANULE; i++)
+    if (mask & before->mask & 1u << i && cell->data[i] != data[i]) return false;
+  return true;
+}
+
+static void keep_data(Cell *cell, const uint8_t *data, uint16_t mask) {
+  for (int i = 0; i < GRANULE; i++)
+    if (mask >> i & 1) cell->data[i] = data[i];
+}
+
+// The granule's bytes; those outside of the mask may not exist.
+static const uint8_t *bytes_at(Machine *machine, const OrderCta *cta, uint64_t at, uint16_t mask) {
+  if (cta) return cta->cta->smem + at;
+  uint64_t skip = (uint64_t)__builtin_ctz(mask), bytes = 32 - (uint64_t)__builtin_clz(mask) - skip;
+  const uint8_t *host = gmem_find(machine->gmem, at + skip, bytes, &machine->gmem_hint);
+  return host ? host - skip : NULL;
 }
 
 static void check_cell(Order *order, OrderCta *cta, uint64_t address, const Cell *cell, uint16_t mask,
-                       bool write, const Accessor *who) {
+                       bool write, const Accessor *who, const uint8_t *data) {
   const Access *last = &cell->write;
   if (last->clock != 0 && (last->mask & mask) && may_race(who, last)) {
-    if (!order_is_over(order, who, last))
+    if (!order_is_over(order, who, last) && !(write && same_value(who, cell, data, mask)))
       report(order, cta, address, who, last, true, write);
-    else
+    else if (who->engine)
       check_proxy(order, cta, address, who, last, write);
   }
   if (!write) return;
@@ -240,7 +265,10 @@ void order_access(Order *order, OrderCta *cta, uint64_t address, uint64_t bytes,
   for (Part part; next_part(&address, end, &part);) {
     Cell *cell = cell_of(order, cta, part.at);
     if (!cell) return;
-    check_cell(order, cta, part.at, cell, part.mask, write, who);
+    const uint8_t *data = NULL;
+    if (write && who->tag.by == BY_THREAD) data = bytes_at(order->machine, cta, part.at, part.mask);
+    check_cell(order, cta, part.at, cell, part.mask, write, who, data);
+    if (data) keep_data(cell, data, part.mask);
     if (who->tag.clock != 0) note(cell, who, part.mask, write);
   }
   if (cta && who->tag.clock != 0 && (who->engine || who->warp->cta != cta)) note_outside(who, cta);

@@ -9,6 +9,9 @@ static const struct {
 } by_name[] = {
     {"atom", CLASS_STRONG},
     {"red", CLASS_STRONG},
+    {"red.async", CLASS_REDUCE},
+    {"cp.reduce.async.bulk", CLASS_REDUCE},
+    {"cp.reduce.async.bulk.tensor", CLASS_REDUCE},
     {"membar", CLASS_FENCE_MEMORY},
     {"tcgen05.fence::before_thread_sync", CLASS_FENCE_BEFORE},
     {"tcgen05.fence::after_thread_sync", CLASS_FENCE_AFTER},

@@ -21,6 +21,7 @@ typedef enum {
   CLASS_WGMMA,
   CLASS_COMMIT,  // tcgen05.commit
   CLASS_TMEM_LD,
+  CLASS_REDUCE,  // red.async, cp.reduce.async.bulk
   CLASS_ARRIVE,  // any instruction that can arrive at an mbarrier or complete its bytes
 } InstClass;
 

@@ -221,7 +221,7 @@ static void on_start(Order *order, Domain *domain, OrderCta *cta, EngineOp *op) 
                        .rank = (uint8_t)cta->cta->rank,
                        .warp = (uint8_t)op->origin.warp,
                        .lane = op->origin.lane < 0 ? NO_LANE : (uint8_t)op->origin.lane,
-                       .by = BY_TMA};
+                       .by = order_class(order, op->origin.inst) == CLASS_REDUCE ? BY_REDUCE : BY_TMA};
   set_moment(domain, info, op);
   tick(domain, warp);  // what the warp does from here on, the operation does not come after
   op->check = info;

@@ -15,6 +15,7 @@ typedef enum {
   BY_COPY,    // cp.async: generic proxy, asynchronous
   BY_INVAL,   // mbarrier.inval
   BY_INIT,    // mbarrier.init
+  BY_REDUCE,  // the same, as an atomic sum
   BY_TMA,     // loads and stores, async proxy
   BY_TENSOR,  // tcgen05.mma, cp
   BY_WGMMA,
@@ -36,6 +37,7 @@ typedef struct {
 
 typedef struct {
   Access write, reads[READERS];
+  uint8_t data[GRANULE];        // what a thread wrote
   uint32_t sync, sync_cluster;  // 1 + index of the domain's clock that strong accesses to it share; 0: none
 } Cell;
 

@@ -34,6 +34,7 @@ static const char *name_of(const Access *access) {
   case BY_COPY:
   case BY_INIT:
   case BY_INVAL:
+  case BY_REDUCE:
   case BY_TMA:
   case BY_WGMMA:
   case BY_STRONG:

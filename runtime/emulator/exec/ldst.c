@@ -48,6 +48,19 @@ static void addresses(const Warp *warp, const Operand *op, uint64_t out[WARP_LAN
   }
 }
 
+static void emit(Machine *machine, const Warp *warp, EventKind kind, const Inst *inst, uint32_t lanes,
+                 const uint64_t address[WARP_LANES]) {
+  FOR_LANES(lane, lanes)
+  machine_event(machine, kind, warp, 1u << lane, (Space)inst->aux, address[lane], inst->bytes);
+}
+
+// Observers of a write look at what was written: they hear of it afterwards.
+static void emit_stores(Machine *machine, const Warp *warp, const Inst *inst, uint32_t lanes) {
+  uint64_t address[WARP_LANES];
+  addresses(warp, &inst->ops[0], address);
+  emit(machine, warp, EVENT_WRITE, inst, lanes, address);
+}
+
 // Where each lane's access goes; false after reporting a fault.
 static bool resolve(Machine *machine, Warp *warp, const Inst *inst, const Operand *op, uint32_t lanes,
                     bool write, Hosts *hosts) {
@@ -62,11 +75,7 @@ static bool resolve(Machine *machine, Warp *warp, const Inst *inst, const Operan
     if (host == NULL) return false;
     hosts->at[lane] = host;
   }
-  if (machine->event_mask >> (write ? EVENT_WRITE : EVENT_READ) & 1) {
-    FOR_LANES(lane, lanes) {
-      machine_event(machine, write ? EVENT_WRITE : EVENT_READ, warp, 1u << lane, space, address[lane], bytes);
-    }
-  }
+  if (!write && machine->event_mask >> EVENT_READ & 1) emit(machine, warp, EVENT_READ, inst, lanes, address);
   return true;
 }
 
@@ -175,6 +184,7 @@ static ExecResult exec_st(Machine *machine, Warp *warp, const Inst *inst, uint32
       store_any(warp, op, lanes, &hosts, at, size);
     }
   }
+  if (machine->event_mask >> EVENT_WRITE & 1) emit_stores(machine, warp, inst, lanes);
   return EXEC_NEXT;
 }
 

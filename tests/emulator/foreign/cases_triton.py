@@ -6,7 +6,7 @@ from harness import case, rng, to_bf16, from_bf16, small_ints, e4m3, e5m2, e2m1
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'ptx')
 
 
-def triton(entry, names, grid=1):
+def triton(entry, names, grid=1, **options):
     """names: files without prefix and suffix, with the targets: 'add 90 100'."""
     def wrap(function):
         for line in [names] if isinstance(names, str) else names:
@@ -25,7 +25,7 @@ def triton(entry, names, grid=1):
                     else:
                         c.null()
                     c.null()
-                case(file, entry, grid=grid, block=block, shared=shared, name=name)(run)
+                case(file, entry, grid=grid, block=block, shared=shared, name=name, **options)(run)
         return function
     return wrap
 
@@ -264,7 +264,7 @@ def reduce_tma(c, name):
     i32(c, 10, 32)
 
 
-@triton('locked_sum', 'locked_sum 90', grid=6)
+@triton('locked_sum', 'locked_sum 90', grid=6, race='warps whose sum is not used read beside the one that writes')
 def locked_sum(c, name):
     x = c.input('x', small_ints(700))
     c.inout('out', np.zeros(1, np.float32), x.sum(keepdims=True))

@@ -53,6 +53,8 @@ def judge(case, call, directory, result):
 
 def run(case, emu, orders, check):
     errors = []
+    if check and 'race' in check and 'race' in case.options:  # why it has one
+        check = 'default'
     for order in case.options.get('orders', orders):
         with tempfile.TemporaryDirectory() as directory:
             call = prepare(case, directory)
