@@ -7,7 +7,8 @@
 set -eu
 cd "$(dirname "$0")"
 
-usage() { sed -n '2,6s/^# *//p' "$0" >&2; exit 2; }
+help() { sed -n '2,6s/^# *//p' "$0"; }
+usage() { [ $# -eq 0 ] || printf 'bootstrap.sh: %s\n' "$*" >&2; help >&2; exit 2; }
 say() { printf '==> %s\n' "$*"; }
 fail() { printf 'bootstrap.sh: %s\n' "$*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -177,7 +178,6 @@ run_tests() {
     case "$option" in
     --asan) preset=asan folder=build-asan; export TILE_TEST_SMALL=1 ;;
     --long) tiers=""; export TILE_TEST_LONG=1 ;;
-    *) usage ;;
     esac
   done
   build "$preset" "$folder"
@@ -189,8 +189,19 @@ run_tests() {
 command=${1:-}
 [ $# -eq 0 ] || shift
 case "$command" in
-build) [ $# -eq 0 ] || usage; set_up; build release build; say "done: the programs are in build/bin/" ;;
-demo) [ $# -eq 0 ] || usage; set_up; demo ;;
-test) for option in "$@"; do case "$option" in --asan | --long) ;; *) usage ;; esac; done; set_up; run_tests "$@" ;;
-*) usage ;;
+build | demo) [ $# -eq 0 ] || usage "'$command' takes no '$1'" ;;
+test)
+  for option in "$@"; do
+    case "$option" in --asan | --long) ;; *) usage "'test' takes --asan and --long, not '$option'" ;; esac
+  done
+  ;;
+--help | -h | help) help; exit ;;
+'') usage ;;
+*) usage "there is no command '$command'" ;;
+esac
+set_up
+case "$command" in
+build) build release build; say "done: the programs are in build/bin/" ;;
+demo) demo ;;
+test) run_tests "$@" ;;
 esac

@@ -39,13 +39,13 @@ static const char usage[] =
     "  --header FILE.h      also write a C header with a typed launch function\n"
     "  --kernel NAME        compile that kernel only\n"
     "  --arch NAME          target (--version lists them; the first is the default)\n"
-    "  -D NAME=VALUE        a compile-time argument or size\n"
-    "  -O0 ... -O3          how much the passes do (default -O2)\n"
+    "  -D NAME=VALUE        a compile-time argument, a size, or a scalar parameter\n"
+    "  -O0 ... -O3          accepted; so far there is one level, and all of them mean it\n"
     "  --print-after=PASS   tile IR after a pass, or after 'all', on standard error\n"
     "  --stop-after=PASS    no passes beyond it (elaborate: none at all); the output is tile IR\n"
-    "  --no-PASS            leave out an optional pass\n"
-    "  --remarks            what the compiler decided\n"
-    "  --ptxas PATH         the assembler (default: $CUDA_HOME/bin, PATH, /usr/local/cuda/bin)\n"
+    "  --no-PASS            leave out an optional pass; so far every pass is needed\n"
+    "  --remarks            what the compiler decided: variants, TMA or threads, shared memory, TMEM\n"
+    "  --ptxas PATH         the assembler (default: $CUDA_HOME/bin, PATH, /usr/local/cuda/bin, ../tools)\n"
     "  --version, --help\n"
     "Without -o, --emit, --check, --print-after or --header, FILE.tile makes FILE.cubin in the current "
     "folder.\n"
@@ -119,26 +119,27 @@ static bool set_define(Reader *reader, const char *value) {
   return true;
 }
 
-static bool check_pass(Reader *reader, const char *name) {
-  if (pipeline_find(name)) return true;
-  const char **names = ARENA_ARRAY(reader->arena, const char *, pipeline_count());
+// `also` is a name that the option takes besides those of passes, or NULL.
+static bool check_pass(Reader *reader, const char *name, const char *also) {
+  if (pipeline_find(name) || (also && !strcmp(name, also))) return true;
+  const char **names = ARENA_ARRAY(reader->arena, const char *, pipeline_count() + 1);
+  int count = 0;
+  if (also) names[count++] = also;
+  for (int i = 0; i < pipeline_count(); i++) names[count++] = pipeline_at(i)->name;
   TextBuf list = {.arena = reader->arena};
-  for (int i = 0; i < pipeline_count(); i++) {
-    names[i] = pipeline_at(i)->name;
-    textbuf_printf(&list, " %s", names[i]);
-  }
+  for (int i = 0; i < count; i++) textbuf_printf(&list, " %s", names[i]);
   return refuse(reader, text_printf(reader->arena, "there is no pass '%s'%s\nThe passes are:%s", name,
-                                    suggestion(reader->arena, name, names, pipeline_count()), list.data));
+                                    suggestion(reader->arena, name, names, count), list.data));
 }
 
 static bool set_print_after(Reader *reader, const char *value) {
   reader->options->print_after = value;
-  return !strcmp(value, "all") || check_pass(reader, value);
+  return check_pass(reader, value, "all");
 }
 
 static bool set_stop_after(Reader *reader, const char *value) {
   reader->options->stop_after = value;
-  return !strcmp(value, "elaborate") || check_pass(reader, value);
+  return check_pass(reader, value, "elaborate");
 }
 
 static const OptionRow rows[] = {
@@ -170,8 +171,9 @@ static bool set_level(Reader *reader, const char *text) {
 }
 
 static bool set_disabled(Reader *reader, const char *pass) {
-  vec_push(reader->arena, &reader->options->disabled, pass);
-  return check_pass(reader, pass);
+  return check_pass(reader, pass, NULL) &&
+         refuse(reader,
+                text_printf(reader->arena, "pass '%s' is needed for correct code: no --no-%s", pass, pass));
 }
 
 static bool refuse_option(Reader *reader, const char *arg) {

@@ -16,7 +16,6 @@ typedef struct {
   const char *kernel, *arch, *print_after, *stop_after, *ptxas, *header;
   int level;
   VEC(ElabDefine) defines;
-  VEC(const char *) disabled;  // passes of --no-PASS
   bool remarks, help, version;
 } Options;
 

@@ -133,7 +133,9 @@ static const char *find(Arena *arena, const char *given, Diags *ds) {
     diag_error(ds, DIAG_ptxas_missing, (Span){0, 0}, "'%s' is not a program that can be run", given);
   } else {
     diag_error(ds, DIAG_ptxas_missing, (Span){0, 0},
-               "a cubin needs ptxas, which is neither in $CUDA_HOME/bin, PATH nor /usr/local/cuda/bin");
+               "a cubin needs ptxas, which is neither in $CUDA_HOME/bin, PATH, /usr/local/cuda/bin nor in "
+               "../tools beside "
+               "this program's folder");
     diag_hint(ds, "name it with --ptxas PATH, or write PTX: -o OUT.ptx");
   }
   return NULL;

@@ -431,6 +431,10 @@ static bool cut_block(Cutter *c, TirBlock *block) {
     if (!adopt_tile(c, op) || !settle(c, op) || values_held(c, c->columns) <= PIECE_VALUES) continue;
     int64_t piece = choose_piece(c);
     if (piece == 0 || piece == c->columns) continue;
+    if (c->kernel->variant != VARIANT_GENERAL)
+      diag_remark(c->cx->ds, op->span,
+                  "work on fragments from here on goes through %d columns at a time, %d in all", (int)piece,
+                  (int)c->columns);
     rewrite(c, piece);
     return true;
   }

@@ -85,16 +85,6 @@ static bool run_step(PassCx *cx, const PipelineOptions *options, const Pass *pas
   return ok;
 }
 
-// Every pass of -O0 is needed for correct code, so there is none that `disabled` could leave out.
-static bool check_disabled(const PipelineOptions *options, Diags *ds) {
-  for (int i = 0; i < options->ndisabled; i++) {
-    const char *name = options->disabled[i];
-    const char *why = pipeline_find(name) ? "is not optional" : "does not exist";
-    diag_error(ds, DIAG_pass_order, (Span){0, 0}, "pass %s %s", name, why);
-  }
-  return options->ndisabled == 0;
-}
-
 static bool run_only(PassCx *cx, const PipelineOptions *options) {
   bool ok = true;
   for (int i = 0; i < options->nonly; i++) {
@@ -118,7 +108,6 @@ static bool run_all(PassCx *cx, const PipelineOptions *options) {
 }
 
 bool run_pipeline(TirModule *module, const Target *target, const PipelineOptions *options, Diags *ds) {
-  if (!check_disabled(options, ds)) return false;
   Arena *scratch = arena_new();
   jmp_buf out_of_memory;
   if (!scratch || setjmp(out_of_memory)) {

@@ -9,8 +9,6 @@ typedef struct {
   int level;                // -O0 … -O3
   const char *print_after;  // pass name or "all"; NULL: none
   const char *stop_after;
-  const char *const *disabled;  // --no-PASS; only optional passes can be
-  int ndisabled;
   const char *const *only;  // tile-opt --pass=NAME…, in order; NULL: the whole pipeline
   int nonly;
   FILE *print_to;

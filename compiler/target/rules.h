@@ -33,7 +33,8 @@ int rule_shared_span(const Target *target, const Type *type, bool mma_operand);
 // or too many of them.
 bool rule_tma_box(const Target *target, const RuleTile *tile, int span, int64_t *box);
 
-// Whether the TMA can carry out a copy between these buffers once its guard holds.
+// Why the TMA cannot carry out a copy between these buffers, whatever its guard says; NULL: it can once the guard holds.
+const char *rule_tma_obstacle(const Target *target, TirValue *src, TirValue *dst);
 bool rule_tma_legal(const Target *target, TirValue *src, TirValue *dst);
 
 // A copy without a path, for passes that need one.

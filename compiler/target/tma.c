@@ -105,21 +105,24 @@ static bool tma_dtype(DType dtype) {
 }
 
 // The shared tile must be whole rows, one block of them, that starts on a TMA address whatever the span turns
-// out to be.
-static bool shared_side_legal(TirValue *buffer) {
+// out to be. NULL: it is.
+static const char *shared_obstacle(TirValue *buffer) {
   RuleTile tile = rule_tile(buffer);
   const Type *root = &tile.root->type;
   int inner = root->rank - 1;
-  if (inner < 0 || tile.extent[inner] != root->shape[inner] || row_bytes(root) % UNIT) return false;
+  if (inner < 0 || tile.extent[inner] != root->shape[inner])
+    return "the shared side is no whole rows of its buffer";
+  if (row_bytes(root) % UNIT) return "a row of the shared buffer is no multiple of 16 bytes";
   int64_t start = 0, stride = 1;  // in rows
   bool partial = false;
   for (int d = inner - 1; d >= 0; d--) {
-    if (partial && tile.extent[d] != 1) return false;
+    if (partial && tile.extent[d] != 1) return "the shared side is no one block of rows";
     partial = partial || tile.extent[d] != root->shape[d];
     start = tir_gcd(start, tile.start[d].multiple * stride);
     stride *= root->shape[d];
   }
-  return start % 8 == 0 && start * row_bytes(root) % TILE_ALIGN == 0;
+  if (start % 8 == 0 && start * row_bytes(root) % TILE_ALIGN == 0) return NULL;
+  return "the shared side does not start at a multiple of 8 rows and 128 bytes";
 }
 
 static bool fixed_rows_legal(const RuleTile *tile) {
@@ -128,30 +131,45 @@ static bool fixed_rows_legal(const RuleTile *tile) {
   return inner == DIM_DYNAMIC || tensor->rank == 1 || inner * dtype_bytes(tensor->dtype) % UNIT == 0;
 }
 
-static bool global_side_legal(const RuleTile *tile, bool store) {
+static const char *global_obstacle(const RuleTile *tile, bool store) {
   const Type *tensor = &tile->root->type;
   int inner = tensor->rank - 1;
-  if (tensor->rank < 1 || !tma_dtype(tensor->dtype) || !fixed_rows_legal(tile)) return false;
-  if (tile->start[inner].multiple * dtype_bytes(tensor->dtype) % UNIT) return false;
+  if (tensor->rank < 1 || !tma_dtype(tensor->dtype)) return "TMA has no such tensor or element type";
+  if (!fixed_rows_legal(tile)) return "a row of the tensor is no multiple of 16 bytes";
+  if (tile->start[inner].multiple * dtype_bytes(tensor->dtype) % UNIT)
+    return "its first column is not known to be a multiple of 16 bytes";
   for (int d = 0; d <= inner && store; d++)
-    if (tile->start[d].lo < 0) return false;
+    if (tile->start[d].lo < 0) return "where it is stored may be negative";
   // A store clips the innermost dimension at 16 bytes: it would write what lies behind the row.
-  return !store || tensor->shape[inner] == DIM_DYNAMIC ||
-         tensor->shape[inner] * dtype_bytes(tensor->dtype) % UNIT == 0;
+  bool clips = store && tensor->shape[inner] != DIM_DYNAMIC &&
+               tensor->shape[inner] * dtype_bytes(tensor->dtype) % UNIT != 0;
+  return clips ? "a row of the tensor is no multiple of 16 bytes" : NULL;
 }
 
-bool rule_tma_legal(const Target *target, TirValue *src, TirValue *dst) {
+const char *rule_tma_obstacle(const Target *target, TirValue *src, TirValue *dst) {
   bool store = dst->type.space == SPACE_GLOBAL;
   TirValue *global = store ? dst : src, *shared = store ? src : dst;
-  if (global->type.space != SPACE_GLOBAL || shared->type.space != SPACE_SHARED) return false;
-  if (src->type.dtype != dst->type.dtype || global->type.rank != shared->type.rank) return false;
+  if (global->type.space != SPACE_GLOBAL || shared->type.space != SPACE_SHARED)
+    return "TMA copies between global and shared memory";
+  if (src->type.dtype != dst->type.dtype) return "the element types differ";
+  if (global->type.rank != shared->type.rank) return "the sides have different numbers of dimensions";
   RuleTile tile = rule_tile(global);
-  if (!global_side_legal(&tile, store) || !shared_side_legal(shared)) return false;
+  const char *why = global_obstacle(&tile, store);
+  if (!why) why = shared_obstacle(shared);
+  if (why) return why;
   // The tile's last dimension must be the tensor's: only there the elements are adjacent.
-  if (tile.dim[global->type.rank - 1] != tile.root->type.rank - 1) return false;
+  if (tile.dim[global->type.rank - 1] != tile.root->type.rank - 1)
+    return "its last dimension is not the tensor's: its elements are not adjacent";
   const Type *type = &tir_root(shared)->type;
   int64_t box[TYPE_MAX_RANK];
   int swizzled = rule_shared_span(target, type, true);
-  return rule_tma_box(target, &tile, rule_shared_span(target, type, false), box) &&
-         (!swizzled || rule_tma_box(target, &tile, swizzled, box));
+  bool fits = rule_tma_box(target, &tile, rule_shared_span(target, type, false), box) &&
+              (!swizzled || rule_tma_box(target, &tile, swizzled, box));
+  return fits ? NULL
+              : "no boxes of at most 256 elements a dimension, each a multiple of 16 bytes wide, make up the "
+                "tile";
+}
+
+bool rule_tma_legal(const Target *target, TirValue *src, TirValue *dst) {
+  return rule_tma_obstacle(target, src, dst) == NULL;
 }

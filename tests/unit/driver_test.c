@@ -44,15 +44,13 @@ static void test_forms(Checks *c, Arena *arena) {
 }
 
 static void test_values(Checks *c, Arena *arena) {
-  Parsed parsed =
-      LINE(arena, "a.tile", "-D", "M=4096", "-DN=a=b", "--no-select", "-O3", "--remarks", "--kernel=k");
+  Parsed parsed = LINE(arena, "a.tile", "-D", "M=4096", "-DN=a=b", "-O3", "--remarks", "--kernel=k");
   CHECK(c, parsed.ok);
   CHECK_INT(c, parsed.options.defines.len, 2);
   CHECK_TEXT(c, parsed.options.defines.data[0].name, "M");
   CHECK_TEXT(c, parsed.options.defines.data[0].value, "4096");
   CHECK_TEXT(c, parsed.options.defines.data[1].name, "N");
   CHECK_TEXT(c, parsed.options.defines.data[1].value, "a=b");
-  CHECK_TEXT(c, parsed.options.disabled.data[0], "select");
   CHECK_INT(c, parsed.options.level, 3);
   CHECK(c, parsed.options.remarks);
   CHECK(c, !LINE(arena, "a.tile", "--remarks=yes").ok);
