@@ -54,12 +54,34 @@ static bool check_countable(const TirOp *op, const TirValue *buffer, Diags *ds) 
   return false;
 }
 
+// Whether both sides are surely parts of one buffer that share elements, but not all of them: threads would
+// read some elements after others have written them. Starts known only later are the author's to keep apart.
+static bool sides_overlap(TirValue *src, TirValue *dst) {
+  RuleTile from = rule_tile(src), to = rule_tile(dst);
+  bool same = true;
+  if (from.root != to.root || from.root->type.space == SPACE_FRAGMENT) return false;
+  for (int d = 0; d < from.root->type.rank; d++) {
+    TirRange a = from.start[d], b = to.start[d];
+    if (a.lo != a.hi || b.lo != b.hi || a.lo - b.lo >= to.extent[d] || b.lo - a.lo >= from.extent[d])
+      return false;
+    same = same && a.lo == b.lo;
+  }
+  return !same;
+}
+
 bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   TirValue *src = op->args[0], *dst = op->args[1];
   if (!check_addressable(target, op, src, ds) || !check_addressable(target, op, dst, ds)) return false;
   if (!check_countable(op, dst, ds)) return false;
   op->attrs[COPY_path] = copy_path(target, src, dst, variant_tma);
   op->attrs[COPY_bounded] = inside(src) && inside(dst);
+  if (op->attrs[COPY_path] == PATH_THREADS && sides_overlap(src, dst)) {
+    diag_error(ds, DIAG_no_rule, op->span,
+               "the two sides of this copy overlap in %s: some elements would be read after they are written",
+               label(src));
+    diag_hint(ds, "copy to a fragment first, and from there");
+    return false;
+  }
   if (op->attrs[COPY_path] != PATH_NONE) return true;
   diag_error(ds, DIAG_no_rule, op->span, "%s has no way to copy from %s to %s", target->name,
              space_name(src->type.space), space_name(dst->type.space));
