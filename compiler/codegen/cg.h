@@ -143,7 +143,6 @@ LLVMValueRef cg_intrinsic(Cg *cg, const char *name, LLVMTypeRef overload, int na
 
 // ---- cg_math.c: functions of one f32, from the approximate instructions; errors in README.md
 LLVMValueRef cg_math(Cg *cg, OpKind kind, LLVMValueRef x);
-LLVMValueRef cg_pow(Cg *cg, LLVMValueRef x, LLVMValueRef y);
 
 // ---- cg_place.c: buffers, and addresses in global and shared memory
 const CgPlace *cg_place(Cg *cg, const TirValue *buffer);

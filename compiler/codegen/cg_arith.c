@@ -128,18 +128,6 @@ static LLVMValueRef shift(Cg *cg, const TirOp *op, LLVMValueRef lhs, LLVMValueRe
   return LLVMBuildSelect(cg->builder, inside, shifted, LLVMConstInt(type, 0, false), "");
 }
 
-static LLVMValueRef integer_power(Cg *cg, const TirOp *op, LLVMValueRef base) {
-  enum { MAX_EXPONENT = 64 };
-  int64_t exponent = 0;
-  if (!tir_const_int(op->args[1], &exponent) || exponent < 0 || exponent > MAX_EXPONENT) {
-    cg_unsupported(cg, op, "an integer power needs a constant exponent from 0 to %d", MAX_EXPONENT);
-    return LLVMConstInt(LLVMTypeOf(base), 1, false);
-  }
-  LLVMValueRef result = LLVMConstInt(LLVMTypeOf(base), 1, false);
-  for (int64_t i = 0; i < exponent; i++) result = LLVMBuildMul(cg->builder, result, base, "");
-  return result;
-}
-
 static LLVMValueRef integer_binary(Cg *cg, const TirOp *op, LLVMValueRef lhs, LLVMValueRef rhs) {
   bool without_sign = is_unsigned(op->args[0]->type.dtype);
   LLVMBuilderRef b = cg->builder;
@@ -156,7 +144,6 @@ static LLVMValueRef integer_binary(Cg *cg, const TirOp *op, LLVMValueRef lhs, LL
     return cg_intrinsic(cg, without_sign ? "llvm.umin" : "llvm.smin", LLVMTypeOf(lhs), 2, args);
   if (kind == OP_max)
     return cg_intrinsic(cg, without_sign ? "llvm.umax" : "llvm.smax", LLVMTypeOf(lhs), 2, args);
-  if (kind == OP_pow) return integer_power(cg, op, lhs);
   if (kind == OP_div) {
     cg_unsupported(cg, op, "true division of integers; cast the operands to a float type");
     return lhs;
@@ -174,7 +161,6 @@ static LLVMValueRef float_binary(Cg *cg, const TirOp *op, LLVMValueRef lhs, LLVM
   if (kind == OP_div) return LLVMBuildFDiv(b, lhs, rhs, "");
   if (kind == OP_min) return cg_intrinsic(cg, "llvm.minnum", LLVMTypeOf(lhs), 2, args);
   if (kind == OP_max) return cg_intrinsic(cg, "llvm.maxnum", LLVMTypeOf(lhs), 2, args);
-  if (kind == OP_pow && LLVMTypeOf(lhs) == cg->f32) return cg_pow(cg, lhs, rhs);
   cg_unsupported(cg, op, "operands of type %s", dtype_name(op->args[0]->type.dtype));
   return lhs;
 }

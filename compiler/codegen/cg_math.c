@@ -74,10 +74,3 @@ LLVMValueRef cg_math(Cg *cg, OpKind kind, LLVMValueRef x) {
   if (kind == OP_abs) return absolute(cg, x);
   BUG("'%s' is no function of one number", op_def(kind)->name);
 }
-
-// 2^(y log2 x): NaN for a negative base.
-LLVMValueRef cg_pow(Cg *cg, LLVMValueRef x, LLVMValueRef y) {
-  LLVMValueRef power = nvvm_ex2_approx(cg, mul(cg, y, nvvm_lg2_approx(cg, x)));
-  LLVMValueRef to_zero = LLVMBuildFCmp(cg->builder, LLVMRealOEQ, y, real(cg, 0.0), "");
-  return LLVMBuildSelect(cg->builder, to_zero, real(cg, 1.0), power, "");
-}

@@ -205,19 +205,26 @@ static void index_of(Cg *cg, const TirOp *op, int first, const CgPlace *place, L
   cg_root_index(cg, place, index, root_index);
 }
 
+static LLVMValueRef size_of(Cg *cg, const TirValue *root, int d) {
+  int64_t size = root->type.shape[d];
+  return size == DIM_DYNAMIC ? cg_value(cg, root->op->args[d]) : cg_i32(cg, size);
+}
+
 // Whether an element lies in its buffer; NULL where that is known. `first` is the operand of the first index.
 static LLVMValueRef element_inside(Cg *cg, const TirOp *op, int first, const CgPlace *place,
                                    LLVMValueRef const *root_index) {
   if (op->attrs[ACCESS_in_bounds]) return NULL;
-  if (place->root->type.space == SPACE_GLOBAL) return cg_in_bounds(cg, place, root_index);
   RuleTile tile = rule_tile(op->args[0]);
-  LLVMValueRef inside = NULL;
   for (int i = 0; i < place->rank; i++) {
     int d = place->dim[i];
+    tile.start[d] = tir_range_add(tile.start[d], tir_known_range(op->args[first + i]));
+  }
+  LLVMValueRef inside = NULL;
+  for (int d = 0; d < place->root->type.rank; d++) {
     int64_t size = place->root->type.shape[d];
-    TirRange range = tir_range_add(tile.start[d], tir_known_range(op->args[first + i]));
-    if (range.lo >= 0 && range.hi < size) continue;
-    LLVMValueRef below = LLVMBuildICmp(cg->builder, LLVMIntULT, root_index[d], cg_i32(cg, size), "");
+    if (size != DIM_DYNAMIC && tile.start[d].lo >= 0 && tile.start[d].hi < size) continue;
+    LLVMValueRef below =
+        LLVMBuildICmp(cg->builder, LLVMIntULT, root_index[d], size_of(cg, place->root, d), "");
     inside = inside ? LLVMBuildAnd(cg->builder, inside, below, "") : below;
   }
   return inside;

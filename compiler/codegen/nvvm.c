@@ -133,11 +133,6 @@ void nvvm_bulk_wait(Cg *cg, int pending, bool read) {
          args);
 }
 
-void nvvm_prefetch_tensormap(Cg *cg, LLVMValueRef map) {
-  LLVMValueRef args[] = {map};
-  call(cg, "llvm.nvvm.prefetch.tensormap", LLVMTypeOf(map), 1, args, true);
-}
-
 void nvvm_tcgen05_alloc(Cg *cg, LLVMValueRef shared, int columns) {
   LLVMValueRef args[] = {shared, imm32(cg, columns)};
   effect(cg, "llvm.nvvm.tcgen05.alloc.shared.cg1", 2, args);

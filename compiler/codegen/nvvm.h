@@ -29,7 +29,6 @@ void nvvm_tma_load(Cg *cg, LLVMValueRef shared, LLVMValueRef mbar, LLVMValueRef 
 void nvvm_tma_store(Cg *cg, LLVMValueRef shared, LLVMValueRef map, int rank, LLVMValueRef const *coordinates);
 void nvvm_bulk_commit(Cg *cg);
 void nvvm_bulk_wait(Cg *cg, int pending, bool read);
-void nvvm_prefetch_tensormap(Cg *cg, LLVMValueRef map);
 
 // tcgen05, cta_group::1; PTX ISA 9.7.16
 typedef enum { MMA_KIND_F16 = 0, MMA_KIND_TF32 = 1, MMA_KIND_F8F6F4 = 2, MMA_KIND_I8 = 3 } MmaKind;

@@ -91,7 +91,6 @@ static const OpDef core_ops[] = {
                   .group = GROUP_MEMORY,
                   .operands = {{.name = "base", .optional = true}},
                   .noperands = 1,
-                  .attrs = {{.name = "explicit_layout", .kind = ATTR_BOOL}},
                   .nresults = 1,
                   .named = true},
     [OP_alloc_barrier] =

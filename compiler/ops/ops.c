@@ -52,11 +52,6 @@ int op_attr_index(const OpDef *def, const char *name) {
   return -1;
 }
 
-const char *path_name(Path path) {
-  assert((unsigned)path < PATH_COUNT);
-  return op_path_names[path];
-}
-
 const char *op_operand_name(const OpCall *call, int i) {
   const OpDef *def = op_def(call->kind);
   if (call->names[i]) return call->names[i];

@@ -100,7 +100,6 @@ typedef struct {
 const OpDef *op_def(OpKind kind);
 bool op_lookup(Str name, OpKind *out);
 int op_attr_index(const OpDef *def, const char *name);  // -1 when there is none
-const char *path_name(Path path);
 // The spelling of every Path in order, NULL-terminated: the names of an ATTR_ENUM.
 extern const char *const op_path_names[];
 // The operand's index letters under these attributes. False: it has none.
@@ -125,6 +124,5 @@ enum {
 };  // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor
 enum { FILL_path };
 enum { GEMM_path, GEMM_trans_a, GEMM_trans_b, GEMM_explicit };  // explicit: tcgen05_gemm, no wait is added
-enum { ALLOC_explicit_layout };
 
 #endif

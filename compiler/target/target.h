@@ -25,11 +25,9 @@ struct Target {
   const char *name;              // "sm_100a"
   const char *llvm_cpu;          // "sm_100a"
   const char *llvm_features;     // "+ptx86"
-  int max_threads;               // per CTA
   int64_t shared_bytes;          // usable per CTA
   int tmem_columns, tmem_lanes;  // 0: no TMEM
   int max_box;                   // elements of a TMA box dimension
-  int max_cluster;
   const MmaShape *mma;
   int nmma;
   RuleFn rules[OP_COUNT];  // NULL: the target lacks the op

@@ -98,7 +98,7 @@ static bool fold_int(OpKind kind, DType dtype, int64_t a, int64_t b, int64_t *ou
     *out = a ^ b;
   else if (kind == OP_shl || kind == OP_shr)
     return fold_shift(kind, dtype, a, b, out);
-  else if (kind == OP_pow || kind == OP_div)
+  else if (kind == OP_div)
     return false;
   else
     return fold_division(kind, a, b, out);

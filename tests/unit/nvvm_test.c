@@ -13,7 +13,6 @@ static void use_memory(Cg *cg, LLVMValueRef shared, LLVMValueRef map) {
   nvvm_fence_mbarrier_init(cg);
   nvvm_fence_proxy_async(cg);
   nvvm_fence_proxy_async_shared(cg);
-  nvvm_prefetch_tensormap(cg, map);
   for (int rank = 1; rank <= 5; rank++) {
     nvvm_tma_load(cg, shared, shared, map, rank, coordinates);
     nvvm_tma_store(cg, shared, map, rank, coordinates);

@@ -276,7 +276,6 @@ static void test_tables(Checks *c) {
   check_slots(c, OP_copy, SLOTS("path", "map", "bounded"));
   check_slots(c, OP_fill, SLOTS("path"));
   check_slots(c, OP_gemm, SLOTS("path", "trans_a", "trans_b", "explicit"));
-  check_slots(c, OP_alloc, SLOTS("explicit_layout"));
   int64_t attrs[OP_MAX_ATTRS] = {0};
   char letters[TYPE_MAX_RANK + 1];
   CHECK(c, op_operand_index(op_def(OP_gemm), 0, attrs, letters));

@@ -77,7 +77,6 @@ const CgTarget cg_sm100a = {
             [OP_ceildiv] = emit_binary,
             [OP_min] = emit_binary,
             [OP_max] = emit_binary,
-            [OP_pow] = emit_binary,
             [OP_and] = emit_binary,
             [OP_or] = emit_binary,
             [OP_xor] = emit_binary,
