@@ -423,7 +423,7 @@ ExecResult group_wait(Machine *machine, Warp *warp, uint32_t lanes, AsyncGroup *
   FOR_LANES(lane, lanes) {
     if (!group_reached(per_warp ? groups : &groups[lane], allowed, read)) pending |= 1u << lane;
   }
-  if (machine->event_mask >> EVENT_GROUP_WAIT & 1)
+  if (machine->event_mask >> EVENT_GROUP_WAIT & 1 && (lanes & ~pending) != 0)
     wait_events(machine, warp, lanes & ~pending, groups, per_warp, allowed);
   if (!pending) return EXEC_NEXT;
   Wait wait = {.kind = WAIT_GROUP, .ready = group_ready, .what = what, .cta = warp->cta, .number = allowed};
