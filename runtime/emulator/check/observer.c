@@ -73,6 +73,7 @@ void checks_begin(Machine *machine) {
   if (checks & ordering) observers_add(machine, &order_observer);
   if (checks >> CHECK_UNINIT & 1) observers_add(machine, &uninit_observer);
   if (checks >> CHECK_MBARRIER & 1) observers_add(machine, &mbarrier_observer);
+  if (checks >> CHECK_TMEM & 1) observers_add(machine, &tmem_observer);
   if (checks >> CHECK_EXIT & 1) observers_add(machine, &exit_observer);
 }
 
