@@ -215,9 +215,10 @@ static TileError *check_dimensions(const TileCall *call, const SizeValue *values
     for (int d = 0; d < declared->rank; d++) {
       if (shape[d] == call->tensors[t].shape[d]) continue;
       ErrorText text = {0};
-      error_text(&text, "%s: dimension %d is ", declared->name, d);
+      bool fixed = declared->dims[d]->op == EXPR_INT;
+      error_text(&text, "%s: dimension %d is %s", declared->name, d, fixed ? "compiled for " : "");
       expr_print(declared->dims[d], &text);
-      if (declared->dims[d]->op != EXPR_INT) error_text(&text, " = %lld", (long long)shape[d]);
+      if (!fixed) error_text(&text, " = %lld", (long long)shape[d]);
       error_text(&text, ", given %lld", (long long)call->tensors[t].shape[d]);
       return error_of_text(TILE_INVALID, &text);
     }

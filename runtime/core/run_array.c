@@ -132,28 +132,74 @@ static bool npy_fits(TileDType dtype, const char *descr) {
   return strcmp(descr + 1, first + 1) == 0 || (second && strcmp(descr + 1, second) == 0);
 }
 
+// As numpy calls it, for messages.
+static const char *numpy_name(const char *code) {
+  static const char *const rows[][2] = {
+      {"f8", "float64"}, {"f4", "float32"}, {"f2", "float16"},  {"i8", "int64"},  {"i4", "int32"},
+      {"i2", "int16"},   {"i1", "int8"},    {"u8", "uint64"},   {"u4", "uint32"}, {"u2", "uint16"},
+      {"u1", "uint8"},   {"b1", "bool"},    {"c8", "complex64"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    if (strcmp(code, rows[i][0]) == 0) return rows[i][1];
+  return code;
+}
+
+// The float type of a file that --convert reads. False: it holds something else.
+static bool convertible(const RunArray *array, const Npy *npy, TileDType *from) {
+  static const TileDType floats[] = {TILE_F64, TILE_F32, TILE_F16};
+  bool to_float = dtype_kind(array->param->dtype) == DTYPE_FLOAT;
+  for (int i = 0; i < 3 && to_float; i++) {
+    const char *first, *second;
+    npy_types(floats[i], &first, &second);
+    if (strcmp(npy->descr + 1, first + 1) != 0) continue;
+    *from = floats[i];
+    return true;
+  }
+  return false;
+}
+
 static TileError *misfit(const RunArray *array, const Npy *npy, const char *path) {
   const TileParam *param = array->param;
-  const char *first, *second;
+  const char *first, *second, *dtype = tile_dtype_name(param->dtype);
+  TileDType from;
   npy_types(param->dtype, &first, &second);
   ErrorText text = {0};
-  error_text(&text, "%s: expected %s[", param->name, tile_dtype_name(param->dtype));
+  error_text(&text, "%s: expected %s[", param->name, dtype);
   for (int i = 0; i < param->rank; i++) error_text(&text, "%s%s", i ? ", " : "", param->shape[i]);
-  error_text(&text, "] (in .npy: %s%s%s%s), given %s[", first + 1, second ? " or " : "", second ? second : "",
-             tile_dtype_bits(param->dtype) == 4 ? ", two to a byte" : "", npy->descr + 1);
+  error_text(&text, "], given %s[", numpy_name(npy->descr + 1));
   for (int i = 0; i < npy->ndim; i++)
     error_text(&text, "%s%llu", i ? ", " : "", (unsigned long long)npy->shape[i]);
   error_text(&text, "] in %s", path);
+  if (!npy_fits(param->dtype, npy->descr)) {
+    error_text(&text, "; %s is %s%s%s in a .npy file%s", dtype, numpy_name(first + 1), second ? " or " : "",
+               second ? numpy_name(second) : "", tile_dtype_bits(param->dtype) == 4 ? ", two to a byte" : "");
+    if (convertible(array, npy, &from))
+      error_text(&text, "; with --convert the numbers are rounded to %s", dtype);
+  }
   return error_of_text(TILE_INVALID, &text);
+}
+
+static TileError *convert(RunArray *array, const Npy *npy, TileDType from) {
+  size_t bytes = (size_t)tile_dtype_bits(from) / 8;
+  TileError *error = run_array_shape(array);
+  for (uint64_t i = 0; i < array->elements && !error; i++) {
+    uint64_t bits = 0;
+    memcpy(&bits, (const char *)npy->data + i * bytes, bytes);
+    set_value(array, i, dtype_decode(from, bits));
+  }
+  return error;
 }
 
 static TileError *take_file(RunArray *array, const Npy *npy, const char *path) {
   const TileParam *param = array->param;
-  if (!npy_fits(param->dtype, npy->descr) || npy->ndim != param->rank) return misfit(array, npy, path);
+  TileDType from;
+  bool fits = npy_fits(param->dtype, npy->descr);
+  bool converts = !fits && array->convert && convertible(array, npy, &from);
+  if ((!fits && !converts) || npy->ndim != param->rank) return misfit(array, npy, path);
   for (int i = 0; i < npy->ndim; i++) {
     if (npy->shape[i] > INT32_MAX) return misfit(array, npy, path);
     array->shape[i] = (int64_t)npy->shape[i];
   }
+  if (converts) return convert(array, npy, from);
   if (tile_dtype_bits(param->dtype) == 4) array->shape[param->rank - 1] *= 2;
   TileError *error = run_array_shape(array);
   if (!error) memcpy(array->data, npy->data, array->bytes);
@@ -170,16 +216,35 @@ TileError *run_array_read(RunArray *array, const char *path) {
   return error;
 }
 
+static TileError *write_npy(const RunArray *array, const Npy *npy, const char *path) {
+  NpyError reason;
+  return npy_write(path, npy, &reason) ? NULL
+                                       : error_new(TILE_INVALID, "%s: %s", array->param->name, reason.text);
+}
+
+// Numbers that numpy has no type for, as float32, which holds each of them.
+static TileError *write_converted(const RunArray *array, Npy *npy, const char *path) {
+  float *numbers = calloc(array->elements + 1, sizeof *numbers);
+  if (!numbers) return error_new(TILE_UNAVAILABLE, "no memory to convert %s", array->param->name);
+  for (uint64_t i = 0; i < array->elements; i++) numbers[i] = (float)run_array_value(array, i);
+  npy->data = numbers;
+  strcpy(npy->descr, "<f4");
+  TileError *error = write_npy(array, npy, path);
+  free(numbers);
+  return error;
+}
+
 TileError *run_array_write(const RunArray *array, const char *path) {
   const char *first, *second;
-  npy_types(array->param->dtype, &first, &second);
+  TileDType dtype = array->param->dtype;
+  npy_types(dtype, &first, &second);
   Npy npy = {.ndim = array->param->rank, .data = array->data};
-  strcpy(npy.descr, first);
   for (int i = 0; i < npy.ndim; i++) npy.shape[i] = (uint64_t)array->shape[i];
-  if (tile_dtype_bits(array->param->dtype) == 4) npy.shape[npy.ndim - 1] /= 2;
-  NpyError reason;
-  return npy_write(path, &npy, &reason) ? NULL
-                                        : error_new(TILE_INVALID, "%s: %s", array->param->name, reason.text);
+  if (array->convert && dtype_kind(dtype) == DTYPE_FLOAT && first[1] == 'u')
+    return write_converted(array, &npy, path);
+  strcpy(npy.descr, first);
+  if (tile_dtype_bits(dtype) == 4) npy.shape[npy.ndim - 1] /= 2;
+  return write_npy(array, &npy, path);
 }
 
 // ---- Device

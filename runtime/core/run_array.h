@@ -12,11 +12,12 @@ typedef struct {
   uint64_t address;  // of the first element on the device
   uint64_t zone;     // bytes of each of the two red zones; 0: none
   bool given;        // by --in
+  bool convert;      // files hold float32 where numpy lacks the type; floats of another width are rounded
 } RunArray;
 
 // Settles `elements` and `bytes` from the shape, and gets zeroed host memory.
 TileError *run_array_shape(RunArray *array);
-// Reads a .npy file of the parameter's dtype; the array takes its shape. For 4-bit types a byte holds two
+// Reads a .npy file of the parameter's dtype (of any float type, to convert); the array takes its shape. For 4-bit types a byte holds two
 // elements.
 TileError *run_array_read(RunArray *array, const char *path);
 TileError *run_array_write(const RunArray *array, const char *path);

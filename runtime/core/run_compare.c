@@ -86,38 +86,69 @@ static void print_comparison(const RunArray *array, const Comparison *result, do
     printf(": nothing to compare\n");
     return;
   }
+  if (result->error == 0) {
+    printf(": equal to what is expected, all %" PRIu64 " elements\n", array->elements);
+    return;
+  }
   printf(": largest error %.3g at ", result->error);
   print_index(array, result->worst);
   printf(" (%.8g instead of %.8g); %" PRIu64 " of %" PRIu64 " beyond rtol %g, atol %g\n", result->got,
          result->want, result->wrong, array->elements, rtol, atol);
 }
 
+// The expected array, of the tensor's own type or of a number type of numpy; `param` describes it.
+static TileError *read_expected(const RunArray *array, const char *path, TileParam *param, RunArray *want) {
+  *param = *array->param;
+  *want = (RunArray){.param = param};
+  TileError *error = run_array_read(want, path);
+  if (!error) return NULL;
+  Npy npy;
+  NpyError reason;
+  if (!npy_read(path, &npy, &reason)) return error;
+  bool plain = plain_dtype(npy.descr, &param->dtype);
+  npy_free(&npy);
+  if (!plain || param->dtype == array->param->dtype) return error;
+  TileError *second = run_array_read(want, path);
+  if (second) {
+    tile_error_free(second);
+    return error;
+  }
+  tile_error_free(error);
+  return NULL;
+}
+
+static void shape_text(ErrorText *text, const RunArray *array) {
+  for (int i = 0; i < array->param->rank; i++)
+    error_text(text, "%s%" PRId64, i ? ", " : "[", array->shape[i]);
+  error_text(text, "]");
+}
+
+static TileError *load_expected(const RunArray *array, const char *path, TileParam *param, RunArray *want) {
+  TileError *error = read_expected(array, path, param, want);
+  if (error || memcmp(want->shape, array->shape, sizeof want->shape) == 0) return error;
+  ErrorText text = {0};
+  error_text(&text, "--expect %s: %s has the shape ", array->param->name, path);
+  shape_text(&text, want);
+  error_text(&text, ", the result has ");
+  shape_text(&text, array);
+  return error_of_text(TILE_INVALID, &text);
+}
+
+TileError *run_expect_check(const RunArray *array, const char *path) {
+  TileParam param;
+  RunArray want;
+  TileError *error = load_expected(array, path, &param, &want);
+  run_array_free(&want);
+  return error;
+}
+
 TileError *run_expect(const RunArray *array, const char *path, double rtol, double atol, bool *wrong) {
   double tolerance = dtype_is_integer(array->param->dtype) ? 0 : 1e-2;
   if (rtol < 0) rtol = tolerance;
   if (atol < 0) atol = tolerance;
-  TileParam param = *array->param;
-  RunArray want = {.param = &param};
-  TileError *error = run_array_read(&want, path);
-  if (error) {  // not of the tensor's type: a number type of numpy
-    Npy npy;
-    NpyError reason;
-    if (npy_read(path, &npy, &reason)) {
-      bool plain = plain_dtype(npy.descr, &param.dtype);
-      npy_free(&npy);
-      if (plain && param.dtype != array->param->dtype) {
-        TileError *second = run_array_read(&want, path);
-        if (!second) {
-          tile_error_free(error);
-          error = NULL;
-        }
-        tile_error_free(second);
-      }
-    }
-  }
-  if (!error && memcmp(want.shape, array->shape, sizeof want.shape) != 0)
-    error = error_new(TILE_INVALID, "--expect %s: %s has another shape than the result", array->param->name,
-                      path);
+  TileParam param;
+  RunArray want;
+  TileError *error = load_expected(array, path, &param, &want);
   if (!error) {
     Comparison result = compare(array, &want, rtol, atol);
     print_comparison(array, &result, rtol, atol);

@@ -1,15 +1,20 @@
 // tile-run: opens or compiles a kernel, binds arrays by parameter name, launches, compares, times. What is
 // not given is random and said so.
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/run_array.h"
 #include "core/run_compare.h"
 #include "core/run_compile.h"
 #include "core/run_options.h"
+#include "npy/npy.h"
 #include "tile.h"
 
 enum { DEFAULT_SIZE = 256 };
@@ -187,6 +192,65 @@ static TileError *read_inputs(Run *run) {
   return error;
 }
 
+// A size that nothing else settles is what an expected result has.
+static TileError *settle_by_expected(Run *run, const RunArray *array, const Npy *npy) {
+  TileError *error = NULL;
+  for (int d = 0; d < array->param->rank && d < npy->ndim && !error; d++)
+    for (int i = 0; i < tile_kernel_size_count(run->kernel) && !error; i++) {
+      const char *name = tile_kernel_size_name(run->kernel, i);
+      int64_t value;
+      bool known;
+      if (strcmp(name, array->param->shape[d]) != 0) continue;
+      error = tile_call_size_value(run->call, name, &known, &value);
+      if (!error && !known) error = tile_call_size(run->call, name, (int64_t)npy->shape[d]);
+    }
+  return error;
+}
+
+static TileError *sizes_of_expected(Run *run) {
+  TileError *error = NULL;
+  for (int i = 0; i < run->options->expects.count && !error; i++) {
+    const RunPair *expect = &run->options->expects.data[i];
+    const RunArray *array = find_array(run, expect->name);
+    Npy npy;
+    NpyError reason;
+    if (!npy_read(expect->value, &npy, &reason))
+      return error_new(TILE_INVALID, "--expect %s: %s", expect->name, reason.text);
+    bool packed = tile_dtype_bits(array->param->dtype) < 8 && npy.item_bytes == 1;
+    if (!packed && npy.ndim == array->param->rank) error = settle_by_expected(run, array, &npy);
+    npy_free(&npy);
+  }
+  return error;
+}
+
+static TileError *check_expected(Run *run) {
+  TileError *error = NULL;
+  for (int i = 0; i < run->options->expects.count && !error; i++) {
+    const RunPair *expect = &run->options->expects.data[i];
+    error = run_expect_check(find_array(run, expect->name), expect->value);
+  }
+  return error;
+}
+
+// Whether the results can be written, before the work that makes them.
+static TileError *check_outputs(Run *run) {
+  for (int i = 0; i < run->options->outputs.count; i++) {
+    const RunPair *output = &run->options->outputs.data[i];
+    struct stat status;
+    bool exists = stat(output->value, &status) == 0;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s", output->value);
+    char *slash = strrchr(folder, '/');
+    if (slash) slash[slash == folder] = '\0';
+    const char *place = exists ? output->value : slash ? folder : ".";
+    int reason = access(place, exists ? W_OK : W_OK | X_OK) == 0 ? 0 : errno;
+    if (exists && S_ISDIR(status.st_mode)) reason = EISDIR;
+    if (reason)
+      return error_new(TILE_INVALID, "--out %s=%s: %s", output->name, output->value, strerror(reason));
+  }
+  return NULL;
+}
+
 static TileError *default_sizes(Run *run) {
   for (int i = 0; i < tile_kernel_size_count(run->kernel); i++) {
     const char *name = tile_kernel_size_name(run->kernel, i);
@@ -248,16 +312,21 @@ static TileError *prepare(Run *run) {
   if (!run->arrays) return error_no_memory();
   for (int i = 0; i < count; i++) {
     const TileParam *param = tile_kernel_param(run->kernel, i);
-    if (param->kind == TILE_PARAM_TENSOR) run->arrays[run->narrays++].param = param;
+    if (param->kind != TILE_PARAM_TENSOR) continue;
+    run->arrays[run->narrays].convert = run->options->convert;
+    run->arrays[run->narrays++].param = param;
   }
   TileError *error = check_names(run);
+  if (!error) error = check_outputs(run);
   if (!error) error = open_device(run);
   if (!error) error = tile_call_new(run->kernel, &run->call);
   if (!error) error = apply_defines(run);
   if (!error) error = read_inputs(run);
+  if (!error) error = sizes_of_expected(run);
   if (!error) error = default_sizes(run);
   if (!error) error = default_scalars(run);
-  return error ? error : fill_rest(run);
+  if (!error) error = fill_rest(run);
+  return error ? error : check_expected(run);
 }
 
 // ---- Launch

@@ -89,17 +89,18 @@ typedef enum {
   FLAG_RTOL,
   FLAG_ATOL,
   FLAG_BENCH,
+  FLAG_CONVERT,
   FLAG_HELP,
   FLAG_VERSION,
 } Flag;
 
 static const char *const flags[] = {
-    [FLAG_KERNEL] = "--kernel",   [FLAG_ARCH] = "--arch",     [FLAG_DEFINE] = "-D",
-    [FLAG_DEVICE] = "--device",   [FLAG_SMS] = "--sms",       [FLAG_ORDER] = "--order",
-    [FLAG_CHECK] = "--check",     [FLAG_IN] = "--in",         [FLAG_OUT] = "--out",
-    [FLAG_RANDOM] = "--random",   [FLAG_EXPECT] = "--expect", [FLAG_RTOL] = "--rtol",
-    [FLAG_ATOL] = "--atol",       [FLAG_BENCH] = "--bench",   [FLAG_HELP] = "--help",
-    [FLAG_VERSION] = "--version",
+    [FLAG_KERNEL] = "--kernel",   [FLAG_ARCH] = "--arch",       [FLAG_DEFINE] = "-D",
+    [FLAG_DEVICE] = "--device",   [FLAG_SMS] = "--sms",         [FLAG_ORDER] = "--order",
+    [FLAG_CHECK] = "--check",     [FLAG_IN] = "--in",           [FLAG_OUT] = "--out",
+    [FLAG_RANDOM] = "--random",   [FLAG_EXPECT] = "--expect",   [FLAG_RTOL] = "--rtol",
+    [FLAG_ATOL] = "--atol",       [FLAG_BENCH] = "--bench",     [FLAG_HELP] = "--help",
+    [FLAG_VERSION] = "--version", [FLAG_CONVERT] = "--convert",
 };
 
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -141,6 +142,8 @@ static bool set_flag(Flag flag, char *value, RunOptions *out) {
     return set_tolerance(name, value, &out->atol);
   case FLAG_BENCH:
     return set_count(name, value, &out->bench);
+  case FLAG_CONVERT:
+    return out->convert = true;
   case FLAG_HELP:
     return out->help = true;
   case FLAG_VERSION:
@@ -166,7 +169,7 @@ static bool parse_flag(Args *args) {
   size_t length = is_define ? 2 : equals ? (size_t)(equals - arg) : strlen(arg);
   for (int i = 0; i < FLAGS; i++) {
     if (strlen(flags[i]) != length || memcmp(flags[i], arg, length) != 0) continue;
-    if (i == FLAG_HELP || i == FLAG_VERSION) return set_flag((Flag)i, NULL, args->out);
+    if (i == FLAG_HELP || i == FLAG_VERSION || i == FLAG_CONVERT) return set_flag((Flag)i, NULL, args->out);
     char *value = equals ? equals + 1 : is_define && arg[2] ? arg + 2 : NULL;
     if (!value && args->at == args->argc) return usage("%s needs a value", flags[i]);
     return set_flag((Flag)i, value ? value : args->argv[args->at++], args->out);
@@ -212,6 +215,8 @@ void run_options_help(void) {
        "  --random SEED          seed of these numbers; default 0\n"
        "  --out NAME=y.npy       writes a result\n"
        "  --expect NAME=z.npy    compares a result\n"
+       "  --convert              arrays of bf16, 8-bit and 4-bit floats are float32 in the files, rounded "
+       "when read\n"
        "  --rtol R, --atol A     |result - expected| <= A + R * |expected|; default 1e-2 for floats, 0 for "
        "integers\n"
        "  --bench N              then times N launches and prints the median\n"
@@ -225,7 +230,7 @@ void run_options_help(void) {
        "  --version, --help\n"
        "\n"
        "Arrays of bf16 are uint16 (or V2), of 8-bit floats uint8 (or V1), of 4-bit floats packed uint8, low "
-       "nibble first.\n"
+       "nibble first (without --convert).\n"
        "Exit status: 0; 1 wrong result, a finding of the emulator, or a mistake in the source; 2 usage; 3 "
        "fault or hang.");
 }

@@ -27,7 +27,7 @@ typedef struct {
   uint64_t seed;
   double rtol, atol;  // negative: not given
   int bench;          // 0: no timing
-  bool help, version;
+  bool convert, help, version;
 } RunOptions;
 
 // False: printed what is wrong. The pairs are freed with run_options_free; strings point into argv.

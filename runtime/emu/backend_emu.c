@@ -69,6 +69,8 @@ static TileError *emu_open(const TileDeviceOptions *options, void **out) {
   device->checks = options->checks ? strdup(options->checks) : NULL;
   device->emu = ptxemu_new();
   if (!error && (!device->emu || (options->checks && !device->checks))) error = error_no_memory();
+  if (!error && device->checks && !ptxemu_knows_checks(device->emu, device->checks))
+    error = report(device, TILE_INVALID);
   if (error) {
     emu_close(device);
     return error;

@@ -254,6 +254,16 @@ static PtxEmuStatus run(PtxEmu *emu, const Launch *launch, uint32_t checks, uint
   return PTXEMU_FINDING;
 }
 
+bool ptxemu_knows_checks(PtxEmu *emu, const char *list) {
+  jmp_buf handler;
+  uint32_t checks;
+  arena_on_out_of_memory(emu->launch, &handler);
+  const char *error = setjmp(handler) == 0 ? checks_parse(emu->launch, list, &checks) : out_of_memory;
+  arena_on_out_of_memory(emu->launch, NULL);
+  if (error != NULL) emu->report = error;
+  return error == NULL;
+}
+
 PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *entry_name,
                            const PtxEmuLaunch *in, PtxEmuStats *stats) {
   arena_free(emu->launch);

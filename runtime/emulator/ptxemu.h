@@ -105,6 +105,9 @@ typedef struct {
   uint64_t ctas;
 } PtxEmuStats;
 
+// Whether that is a list of checks; false: the report lists them.
+bool ptxemu_knows_checks(PtxEmu *emu, const char *checks);
+
 // Runs the launch to its end. `stats` may be NULL.
 PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *entry,
                            const PtxEmuLaunch *launch, PtxEmuStats *stats);

@@ -46,6 +46,14 @@ static int find_check(const char *word, size_t length) {
   return -1;
 }
 
+static const char *unknown_check(Arena *arena, const char *word, size_t length) {
+  TextBuf text = {.arena = arena};
+  textbuf_printf(&text, "no check is called '%.*s'; there are", (int)length, word);
+  for (int c = 0; c < CHECK_COUNT; c++) textbuf_printf(&text, " %s", check_name((Check)c));
+  textbuf_puts(&text, ", and default, all, none");
+  return text.data;
+}
+
 const char *checks_parse(Arena *arena, const char *list, uint32_t *checks) {
   *checks = 0;
   for (const char *word = list; *word != '\0';) {
@@ -58,7 +66,7 @@ const char *checks_parse(Arena *arena, const char *list, uint32_t *checks) {
     } else if (word_is(word, length, "all")) {
       *checks |= by_default | ordering;
     } else if (check < 0) {
-      return text_printf(arena, "--check: no check is called '%.*s'", (int)length, word);
+      return unknown_check(arena, word, length);
     } else {
       *checks |= 1u << check;
     }
