@@ -1,6 +1,7 @@
 // A file is read whole, in one buffer, and indexed by line once. Offsets are bytes; only messages know lines.
 #include "base/source.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,7 +67,9 @@ SourceStatus source_read(Arena *arena, const char *path, Source **out) {
   if (!file) return SOURCE_UNREADABLE;
   TextBuf text = {0};
   SourceStatus status = read_stream(arena, file, &text);
+  int reason = errno;
   if (!standard_input) fclose(file);
+  errno = reason;
   if (status != SOURCE_OK) return status;
   Source *source = ARENA_NEW(arena, Source);
   source->path = standard_input ? "<stdin>" : text_copy(arena, path, strlen(path));

@@ -30,6 +30,7 @@ typedef enum { SOURCE_OK, SOURCE_UNREADABLE, SOURCE_TOO_LARGE, SOURCE_BINARY } S
 enum { SOURCE_MAX_BYTES = 16 << 20 };
 
 // Reads a whole file ("-" is standard input). A NUL byte or invalid UTF-8 makes it SOURCE_BINARY.
+// SOURCE_UNREADABLE leaves the reason in errno.
 SourceStatus source_read(Arena *arena, const char *path, Source **out);
 Source *source_from_text(Arena *arena, const char *path, const char *text, uint32_t len);
 

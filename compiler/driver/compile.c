@@ -2,6 +2,7 @@
 // that was asked for is where it ends. Nothing is written before everything has succeeded.
 #include "driver/compile.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +58,12 @@ static bool read_source(Compilation *c) {
                                         [SOURCE_BINARY] = "is not UTF-8 text"};
   const char *path = c->options->input;
   SourceStatus status = source_read(c->arena, path, &c->source);
+  const char *reason = status == SOURCE_UNREADABLE ? strerror(errno) : NULL;
   if (status != SOURCE_OK) c->source = source_from_text(c->arena, path, "", 0);
   diags_set_source(c->ds, c->source);
   if (status == SOURCE_OK) return true;
-  diag_error(c->ds, DIAG_source_file, (Span){0, 0}, "the file %s", reasons[status]);
+  diag_error(c->ds, DIAG_source_file, (Span){0, 0}, "the file %s%s%s", reasons[status], reason ? ": " : "",
+             reason ? reason : "");
   return status == SOURCE_UNREADABLE ? environment_fault(c) : false;
 }
 

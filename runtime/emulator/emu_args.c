@@ -298,6 +298,7 @@ bool emu_args_add(EmuArgs *args, const char *text, const PtxEmuParam *param) {
     if (!one_clause(args, clause, &value)) return false;
     clause = next;
   }
+  if (param == NULL) return true;
   if (value.size != param->bytes) {
     snprintf(args->error, sizeof args->error, "--arg %.200s gives %zu bytes, parameter '%.100s' takes %llu",
              text, value.size, param->name, (unsigned long long)param->bytes);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emu_args.h"
+#include "emu_file.h"
 
 enum { EXIT_FINDING = 1, EXIT_USAGE = 2, EXIT_FAULT = 3 };
 
@@ -111,53 +112,36 @@ static int parse_options(int argc, char **argv, Options *o) {
   return 0;
 }
 
-static char *read_file(const char *path, size_t *length) {
-  FILE *file = fopen(path, "rb");
-  if (file == NULL) return NULL;
-  char *text = NULL;
-  size_t used = 0, cap = 0;
-  for (;;) {
-    if (used == cap) {
-      cap = cap == 0 ? 1 << 16 : cap * 2;
-      char *grown = realloc(text, cap);
-      if (grown == NULL) break;
-      text = grown;
-    }
-    size_t got = fread(text + used, 1, cap - used, file);
-    used += got;
-    if (got == 0) break;
-  }
-  bool ok = feof(file) && !ferror(file);
-  fclose(file);
-  if (!ok) {
-    free(text);
-    return NULL;
-  }
-  *length = used;
-  return text;
+static void list_entries(const PtxEmuModule *module) {
+  int count = ptxemu_entry_count(module);
+  fputs(count == 0 ? "the module has no entry" : "its entries are:", stderr);
+  for (int i = 0; i < count; i++) fprintf(stderr, " %s", ptxemu_entry_at(module, i)->name);
+  fputc('\n', stderr);
 }
 
 static const PtxEmuEntry *choose_entry(const PtxEmuModule *module, const Options *o) {
   if (o->entry != NULL) {
     const PtxEmuEntry *entry = ptxemu_entry(module, o->entry);
-    if (entry == NULL) complain("no such entry in the module", o->entry);
-    return entry;
+    if (entry != NULL) return entry;
+    fprintf(stderr, "tile-emu: no such entry in the module: %s; ", o->entry);
+  } else {
+    if (ptxemu_entry_count(module) == 1) return ptxemu_entry_at(module, 0);
+    fputs("tile-emu: --entry is needed; ", stderr);
   }
-  if (ptxemu_entry_count(module) == 1) return ptxemu_entry_at(module, 0);
-  complain("--entry is needed: the module does not have exactly one", "");
+  list_entries(module);
   return NULL;
 }
 
+// What is wrong with one argument is said before their count.
 static int bind(EmuArgs *args, const PtxEmuEntry *entry, const Options *o) {
-  if (o->nargs != entry->nparams) {
-    fprintf(stderr, "tile-emu: '%s' takes %d parameters, given are %d --arg\n", entry->name, entry->nparams,
-            o->nargs);
-    return EXIT_USAGE;
-  }
   for (int i = 0; i < o->nargs; i++) {
-    if (!emu_args_add(args, o->args[i], &entry->params[i])) return complain(args->error, "");
+    const PtxEmuParam *param = i < entry->nparams ? &entry->params[i] : NULL;
+    if (!emu_args_add(args, o->args[i], param)) return complain(args->error, "");
   }
-  return 0;
+  if (o->nargs == entry->nparams) return 0;
+  fprintf(stderr, "tile-emu: '%s' takes %d parameter%s, %d --arg given\n", entry->name, entry->nparams,
+          entry->nparams == 1 ? "" : "s", o->nargs);
+  return EXIT_USAGE;
 }
 
 static int exit_status(PtxEmuStatus status) {
@@ -194,11 +178,12 @@ static int launch(EmuArgs *args, const PtxEmuModule *module, const PtxEmuEntry *
 }
 
 static int run(Options *o, PtxEmu *emu, EmuArgs *args) {
-  size_t length = 0;
-  char *text = read_file(o->file, &length);
-  if (text == NULL) return complain("cannot read", o->file);
-  const PtxEmuModule *module = ptxemu_load(emu, o->file, text, length);
-  free(text);
+  EmuFile file = emu_file_read(o->file);
+  if (file.bytes == NULL) return complain(o->file, file.error);
+  char name[600];
+  snprintf(name, sizeof name, "%s%.500s", file.is_cubin ? "PTX of " : "", o->file);
+  const PtxEmuModule *module = ptxemu_load(emu, name, file.ptx, file.length);
+  free(file.bytes);
   if (module == NULL) return complain(ptxemu_report(emu), "");
   const PtxEmuEntry *entry = choose_entry(module, o);
   if (entry == NULL) return EXIT_USAGE;

@@ -33,7 +33,7 @@ check "base:1 types:2 ops:3 syntax:4 tir:5 elab:6 target:7 passes:8 codegen:9 ti
 if [ -d runtime/emulator ]; then
   # ptx sees mem: loading a module allocates its variables. emu_* are the tool.
   check "base:1 npy:1 ptxemu.h:1 arch:2 num:2 mem:3 ptx:4 event.h:5 machine.h:6 async:7 exec:8 check:9 trace:9 workers.h:10 workers.c:11 ptxemu.c:11
-    emu_args.h:10 emu_args.c:11 emu_main.c:11" runtime/emulator || status=1
+    emu_args.h:10 emu_file.h:10 emu_args.c:11 emu_file.c:11 emu_main.c:11" runtime/emulator || status=1
 fi
 for room in include core cuda emu; do
   [ ! -d "runtime/$room" ] && continue
