@@ -92,6 +92,7 @@ static void work(Worker *worker) {
   m->gmem = worker->gmem;
   m->arena = worker->arena;
   m->checks = worker->checks;
+  m->uninit_poison = m->checks >> CHECK_UNINIT & 1;
   m->next_cluster = worker->index;
   m->cluster_step = worker->count;
   m->first_fault = worker->first_fault;

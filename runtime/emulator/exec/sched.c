@@ -44,6 +44,12 @@ static uint32_t shared_bytes(const Launch *launch) {
   return (uint32_t)(end + launch->dynamic_shared);
 }
 
+// A NaN in every float format, a huge integer, no live mbarrier.
+static void poison(Cta *cta) {
+  static const uint8_t pattern[4] = {0xAD, 0xFB, 0xFF, 0x7F};
+  for (uint32_t i = SHARED_FIRST; i < cta->smem_bytes; i++) cta->smem[i] = pattern[i % 4];
+}
+
 static bool cta_begin(Machine *machine, Cluster *cluster, Cta *cta, uint32_t rank) {
   const Launch *launch = machine->launch;
   const uint32_t *shape = launch->cluster;
@@ -61,6 +67,7 @@ static bool cta_begin(Machine *machine, Cluster *cluster, Cta *cta, uint32_t ran
   cta->warps = calloc((size_t)cta->nwarps, sizeof *cta->warps);
   cluster->threads += threads;
   if (cta->smem == NULL || cta->warps == NULL) return false;
+  if (machine->uninit_poison) poison(cta);
   for (int w = 0; w < cta->nwarps; w++) {
     if (!warp_begin(machine, cta, &cta->warps[w], w)) return false;
   }
