@@ -48,9 +48,14 @@ Region *elab_region_push(Elab *e, RegionKind kind, Span span, bool thread_depend
 }
 
 bool elab_may_nest(Elab *e, Span span) {
-  if (e->region->depth < MAX_REGIONS) return true;
-  stop(e, span, "nested loops and branches of the device", MAX_REGIONS);
-  return false;
+  int loops = 0;
+  for (const Region *region = e->region; region; region = region->parent)
+    loops += region->kind == REGION_LOOP;
+  if (e->region->depth >= MAX_REGIONS)
+    stop(e, span, "nested loops and branches of the device", MAX_REGIONS);
+  else if (loops >= MAX_LOOPS)
+    stop(e, span, "nested loops of the device", MAX_LOOPS);
+  return !e->stopped;
 }
 
 void elab_region_pop(Elab *e) {

@@ -16,8 +16,9 @@ enum {
   MAX_STEPS = 2000000,
   MAX_DEPTH = 1200,
   MAX_CALLS = 64,
-  MAX_REGIONS = 200,
-  MAX_OPS = 200000,
+  MAX_REGIONS = 100,
+  MAX_OPS = 30000,  // LLVM's time grows with the square
+  MAX_LOOPS = 16,   // one in another, on the device: hazards are sought in each turn of each
   MAX_ITEMS = 100000
 };
 

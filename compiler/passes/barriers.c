@@ -242,7 +242,9 @@ static void walk_loop(Barriers *s, TirOp *op, Touch *state) {
     grew = hazards_join(&s->hazards, state, turn);
   }
   s->insert = insert;
-  walk_bodies(s, op, state, true);
+  // A turn has just led back to this very state. To walk once more at each level would double the work with
+  // every loop around.
+  if (insert) walk_bodies(s, op, state, true);
 }
 
 static bool parts_threads(const TirOp *op) {
