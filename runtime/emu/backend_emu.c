@@ -199,6 +199,8 @@ static TileStatus status_of(PtxEmuStatus status) {
     return TILE_FAULT;
   case PTXEMU_HANG:
     return TILE_HANG;
+  case PTXEMU_STOPPED:  // not asked for
+    break;
   }
   return TILE_INVALID;
 }

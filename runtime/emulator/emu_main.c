@@ -1,18 +1,22 @@
 // tile-emu: runs any PTX on the CPU. Exit 0; 1: a check found something; 2: usage; 3: fault or hang.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "emu_args.h"
 #include "emu_file.h"
 
-enum { EXIT_FINDING = 1, EXIT_USAGE = 2, EXIT_FAULT = 3 };
+enum { EXIT_FINDING = 1, EXIT_USAGE = 2, EXIT_FAULT = 3, MOST_DUMPS = 64, TRACE_EVENTS = 200000 };
 
 typedef struct {
-  const char *file, *entry;
+  const char *file, *entry, *trace;
   const char *args[MOST_ARGS];
+  const char *dumps[MOST_DUMPS];
   int nargs;
-  bool stats, has_grid, has_block;
+  bool has_grid, has_block;
   PtxEmuLaunch launch;
 } Options;
 
@@ -21,14 +25,19 @@ static const char usage_text[] =
     "X[,Y[,Z]]] "
     "[--shared BYTES]\n"
     "                [--sms N] --arg ARG... [--order fair|lazy|random:SEED] [--check LIST] [--max-steps N] "
-    "[--workers N] "
-    "[--stats]\n"
+    "[--workers N]\n"
+    "                [--stats] [--trace t.json] [--trace-events N] [--break LINE|FILE:LINE] [--dump "
+    "RANGE]...\n"
     "ARG, one a kernel parameter in order:\n"
     "  in:NAME=x.npy  out:NAME=y.npy:DTYPE:D0xD1  inout:NAME=x.npy[:y.npy]   the array's address\n"
     "  tma:NAME,dtype=bf16,box=128x64,swizzle=128[,interleave=..][,oob=nan]  a tensor map over a named "
     "array\n"
     "  i32:5  i64:5  f32:0.5  null\n"
-    "  in:a=a.npy;tma:a,...  declares the array and passes only the map\n";
+    "  in:a=a.npy;tma:a,...  declares the array and passes only the map\n"
+    "RANGE, shown at the end or where the launch stops:\n"
+    "  shared[@CTA]:START+BYTES  tmem[@CTA]:C0-C1/L0-L1  global:START+BYTES  with :hex, i32, u8, f32, f16 or "
+    "bf16\n"
+    "  behind it if wanted; START is a number or a name, with or without +OFFSET\n";
 
 static int complain(const char *what, const char *detail) {
   fprintf(stderr, "tile-emu: %s%s%s\n", what, detail[0] != '\0' ? ": " : "", detail);
@@ -64,6 +73,14 @@ static bool set_option(Options *o, const char *name, const char *value, bool *kn
     o->args[o->nargs++] = value;
     return true;
   }
+  if (strcmp(name, "--trace") == 0) return o->trace = value, true;
+  if (strcmp(name, "--trace-events") == 0) return parse_number(value, &o->launch.watch.trace_events);
+  if (strcmp(name, "--break") == 0) return o->launch.watch.stop_at = value, true;
+  if (strcmp(name, "--dump") == 0) {
+    if (o->launch.watch.ndumps == MOST_DUMPS) return false;
+    o->dumps[o->launch.watch.ndumps++] = value;
+    return true;
+  }
   uint32_t *small = strcmp(name, "--sms") == 0       ? &o->launch.sms
                     : strcmp(name, "--shared") == 0  ? &o->launch.dynamic_shared
                     : strcmp(name, "--workers") == 0 ? &o->launch.workers
@@ -81,9 +98,7 @@ static int parse_options(int argc, char **argv, Options *o) {
   for (int i = 1; i < argc; i++) {
     const char *word = argv[i];
     if (strcmp(word, "--stats") == 0) {
-      o->stats = true;
-    } else if (strcmp(word, "--trace") == 0 || strcmp(word, "--break") == 0 || strcmp(word, "--dump") == 0) {
-      return complain("not supported yet", word);
+      o->launch.watch.stats = true;
     } else if (strcmp(word, "--help") == 0) {
       fputs(usage_text, stdout);
       exit(0);
@@ -144,9 +159,42 @@ static int bind(EmuArgs *args, const PtxEmuEntry *entry, const Options *o) {
   return EXIT_USAGE;
 }
 
+// ---- progress
+
+typedef struct {
+  double start, last;
+  uint64_t ctas;
+  bool terminal, shown;
+} Progress;
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+// A line that is overwritten twice a second on a terminal; elsewhere a line every ten seconds.
+static void show_progress(void *user, uint64_t ctas_done, uint64_t instructions) {
+  Progress *p = user;
+  double time = now();
+  if (time - p->last < (p->terminal ? 0.5 : 10)) return;
+  p->last = time;
+  p->shown = true;
+  fprintf(stderr, "%s%llu of %llu CTAs done, %.1f million instructions, %.0f s%s",
+          p->terminal ? "\r\033[K" : "", (unsigned long long)ctas_done, (unsigned long long)p->ctas,
+          (double)instructions * 1e-6, time - p->start, p->terminal ? "" : "\n");
+}
+
+static void end_progress(const Progress *p) {
+  if (p->shown && p->terminal) fputs("\r\033[K", stderr);
+}
+
+// ---- launch
+
 static int exit_status(PtxEmuStatus status) {
   switch (status) {
   case PTXEMU_OK:
+  case PTXEMU_STOPPED:
     return 0;
   case PTXEMU_FINDING:
     return EXIT_FINDING;
@@ -159,19 +207,48 @@ static int exit_status(PtxEmuStatus status) {
   return EXIT_FAULT;
 }
 
+static bool write_trace(const PtxEmu *emu, const Options *o) {
+  size_t length;
+  uint64_t cut;
+  const char *text = ptxemu_trace(emu, &length, &cut);
+  if (o->trace == NULL || length == 0) return true;
+  FILE *file = fopen(o->trace, "wb");
+  bool ok = file != NULL && fwrite(text, 1, length, file) == length;
+  if (file != NULL) ok &= fclose(file) == 0;
+  if (!ok) fprintf(stderr, "tile-emu: cannot write %s: %s\n", o->trace, strerror(errno));
+  if (ok && cut > 0)
+    fprintf(stderr, "%s: cut after %llu events, at instruction %llu (--trace-events)\n", o->trace,
+            (unsigned long long)o->launch.watch.trace_events, (unsigned long long)cut);
+  return ok;
+}
+
+static bool show_results(const PtxEmu *emu, PtxEmuStatus status, const Options *o) {
+  const char *stop_at = o->launch.watch.stop_at;
+  fputs(ptxemu_output(emu), stdout);
+  fputs(ptxemu_report(emu), status == PTXEMU_STOPPED ? stdout : stderr);
+  if (stop_at != NULL && status != PTXEMU_STOPPED)
+    fprintf(stderr, "%s: line %s was not reached\n", o->file, stop_at);
+  fputs(ptxemu_dump(emu), stdout);
+  fputs(ptxemu_stats(emu), stderr);
+  return write_trace(emu, o);
+}
+
 static int launch(EmuArgs *args, const PtxEmuModule *module, const PtxEmuEntry *entry, Options *o) {
-  PtxEmuStats stats = {0, 0, 0};
+  uint64_t ctas = (uint64_t)o->launch.grid[0] * o->launch.grid[1] * o->launch.grid[2];
+  double start = now();
+  Progress progress = {start, start, ctas, isatty(STDERR_FILENO) != 0, false};
+  PtxEmuWatch *watch = &o->launch.watch;
+  watch->progress = show_progress;
+  watch->user = &progress;
+  watch->dump = o->dumps;
+  if (o->trace != NULL && watch->trace_events == 0) watch->trace_events = TRACE_EVENTS;
+  if (o->trace == NULL) watch->trace_events = 0;
   o->launch.params = args->params;
   o->launch.param_bytes = entry->param_bytes;
-  PtxEmuStatus status = ptxemu_launch(args->emu, module, entry->name, &o->launch, &stats);
-  fputs(ptxemu_output(args->emu), stdout);
+  PtxEmuStatus status = ptxemu_launch(args->emu, module, entry->name, &o->launch, NULL);
+  end_progress(&progress);
   if (status == PTXEMU_USAGE) return complain(ptxemu_report(args->emu), "");
-  if (status != PTXEMU_OK) fprintf(stderr, "%s", ptxemu_report(args->emu));
-  if (o->stats) {
-    fprintf(stderr, "CTAs %llu, warp instructions %llu, lanes per instruction %.1f\n",
-            (unsigned long long)stats.ctas, (unsigned long long)stats.instructions,
-            stats.instructions > 0 ? (double)stats.lanes / (double)stats.instructions : 0.0);
-  }
+  if (!show_results(args->emu, status, o)) return EXIT_USAGE;
   bool ended = status == PTXEMU_OK || status == PTXEMU_FINDING;
   if (ended && !emu_args_write(args)) return complain(args->error, "");
   return exit_status(status);

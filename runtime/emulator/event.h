@@ -25,9 +25,11 @@ typedef enum {
   EVENT_MBARRIER_INVAL,
   EVENT_TMEM_ALLOC,  // address = first column, bytes = columns
   EVENT_TMEM_FREE,
+  EVENT_WAIT,  // lanes begin to wait at the instruction, or find once more that they must; address: the Wait
   EVENT_THREAD_EXIT,
   EVENT_CTA_BEGIN,
-  EVENT_CTA_END,
+  EVENT_CTA_END,  // its engines are drained, its memories are still there
+  EVENT_STOP,     // fault, hang or breakpoint; what was resident still is
   EVENT_COUNT,
 } EventKind;
 

@@ -140,6 +140,17 @@ struct Cluster {
   bool ended;
 };
 
+// What trace/ is asked for, and whom to tell how far the launch is.
+typedef struct {
+  bool stats;
+  uint64_t trace_events;          // most events of a trace; 0: no trace
+  const struct Breakpoint *stop;  // NULL: none
+  struct DumpRange *ranges;       // of shared and tensor memory
+  int nranges;
+  void (*progress)(void *user, uint64_t ctas_done, uint64_t instructions);  // NULL: nobody
+  void *progress_user;
+} Watch;
+
 typedef struct {
   uint32_t grid[3], block[3], cluster[3];
   uint32_t dynamic_shared;
@@ -151,6 +162,7 @@ typedef struct {
   uint64_t seed;
   uint32_t max_resident_ctas;  // --sms
   uint64_t max_steps;          // 0: none
+  Watch watch;
 } Launch;
 
 // Where something was issued: engines keep it for faults and findings long after the warp went on.
@@ -176,9 +188,15 @@ typedef enum {
 typedef struct {
   bool happened;
   bool hang;
+  bool stopped;      // a breakpoint: text is what it shows
   uint32_t cluster;  // that was running
   const char *text;  // complete report, in the launch arena
 } Fault;
+
+// How far all workers are together; the one that calls back is the launching thread's.
+typedef struct Progress {
+  atomic_ullong ctas, steps;
+} Progress;
 
 struct Machine {
   const Launch *launch;
@@ -208,6 +226,11 @@ struct Machine {
   uint64_t wake_progress, wakes;  // progress when waits last timed out, and how often they have
   uint64_t last_progress, progress_step;  // steps at which progress was last seen to change
   TextBuf *log;                           // vprintf
+  struct Counters *counters;              // trace/stats.h; NULL: not counted
+  TextBuf *trace, *dump;                  // NULL: not asked for
+  uint64_t trace_cut;                     // step at which the trace was full, 0: it is whole
+  struct Progress *progress_of_all;       // workers'; NULL: nobody is told
+  bool first_worker;                      // the one on the thread that launched
   bool uninit_poison;                     // a checking mode fills fresh memory with a pattern
 };
 

@@ -9,8 +9,10 @@
 
 #include "async/tensor_map.h"
 #include "check/observer.h"
-#include "workers.h"
 #include "machine.h"
+#include "trace/dump.h"
+#include "trace/stop.h"
+#include "workers.h"
 
 struct PtxEmuModule {
   PtxEmu *emu;
@@ -23,7 +25,9 @@ struct PtxEmu {
   Arena *arena;   // modules
   Arena *launch;  // texts and tables of the last launch
   Gmem *gmem;
-  const char *report, *output;
+  const char *report, *output, *stats, *dump, *trace;
+  size_t trace_bytes;
+  uint64_t trace_cut;
   char copy_report[256];  // of a copy between host and device
 };
 
@@ -37,7 +41,7 @@ PtxEmu *ptxemu_new(void) {
   emu->arena = arena_new();
   emu->launch = arena_new();
   emu->gmem = gmem_new();
-  emu->report = emu->output = "";
+  emu->report = emu->output = emu->stats = emu->dump = emu->trace = "";
   if (emu->arena != NULL && emu->launch != NULL && emu->gmem != NULL) return emu;
   ptxemu_free(emu);
   return NULL;
@@ -56,6 +60,17 @@ const char *ptxemu_report(const PtxEmu *emu) {
 }
 const char *ptxemu_output(const PtxEmu *emu) {
   return emu->output;
+}
+const char *ptxemu_stats(const PtxEmu *emu) {
+  return emu->stats;
+}
+const char *ptxemu_dump(const PtxEmu *emu) {
+  return emu->dump;
+}
+const char *ptxemu_trace(const PtxEmu *emu, size_t *length, uint64_t *cut) {
+  *length = emu->trace_bytes;
+  if (cut != NULL) *cut = emu->trace_cut;
+  return emu->trace;
 }
 
 // ---- modules
@@ -237,16 +252,58 @@ static PtxEmuStatus usage(PtxEmu *emu, const char *text) {
   return PTXEMU_USAGE;
 }
 
+// NULL, or an error text.
+static const char *parse_watch(PtxEmu *emu, const PtxEmuWatch *in, Launch *launch) {
+  Watch *out = &launch->watch;
+  out->stats = in->stats;
+  out->trace_events = in->trace_events;
+  out->progress = in->progress;
+  out->progress_user = in->user;
+  if (in->stop_at != NULL) {
+    Breakpoint *stop = ARENA_NEW(emu->launch, Breakpoint);
+    const char *error = breakpoint_parse(emu->launch, launch->module, in->stop_at, stop);
+    if (error != NULL) return error;
+    out->stop = stop;
+  }
+  DumpRange *ranges = ARENA_ARRAY(emu->launch, DumpRange, in->ndumps + 1);
+  for (int i = 0; i < in->ndumps; i++) {
+    const char *error =
+        dump_parse(emu->launch, launch->module, launch->entry, emu->gmem, in->dump[i], &ranges[i]);
+    if (error != NULL) return error;
+  }
+  out->ranges = ranges;
+  out->nranges = in->ndumps;
+  return NULL;
+}
+
+static void keep_watch(PtxEmu *emu, const Launch *launch, const LaunchOutcome *outcome) {
+  TextBuf dump = {.arena = emu->launch};
+  textbuf_puts(&dump, outcome->dump != NULL ? outcome->dump : "");
+  for (int i = 0; i < launch->watch.nranges; i++) {
+    const DumpRange *range = &launch->watch.ranges[i];
+    if (range->space == SPACE_GLOBAL)
+      dump_global(&dump, emu->gmem, range);
+    else if (!range->shown)
+      textbuf_printf(&dump, "%s\n  CTA %u has not run\n", range->text, range->cta);
+  }
+  emu->dump = dump.data;
+  emu->stats = outcome->stats != NULL ? outcome->stats : "";
+  emu->trace = outcome->trace != NULL ? outcome->trace : "";
+  emu->trace_bytes = outcome->trace_bytes;
+  emu->trace_cut = outcome->trace_cut;
+}
+
 static PtxEmuStatus run(PtxEmu *emu, const Launch *launch, uint32_t checks, uint32_t workers,
                         PtxEmuStats *stats) {
   LaunchOutcome outcome = launch_on_workers(emu->launch, emu->gmem, launch, checks, workers);
   uint64_t ctas = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
   if (stats != NULL) *stats = (PtxEmuStats){outcome.steps, outcome.lane_steps, ctas};
   emu->output = outcome.output;
+  keep_watch(emu, launch, &outcome);
   if (outcome.fault.happened) {
     const char *findings = outcome.findings != NULL ? outcome.findings : "";
     emu->report = text_printf(emu->launch, "%s%s", outcome.fault.text, findings);
-    return outcome.fault.hang ? PTXEMU_HANG : PTXEMU_FAULT;
+    return outcome.fault.stopped ? PTXEMU_STOPPED : outcome.fault.hang ? PTXEMU_HANG : PTXEMU_FAULT;
   }
   if (outcome.out_of_memory) return usage(emu, out_of_memory);
   if (outcome.findings == NULL) return PTXEMU_OK;
@@ -267,7 +324,9 @@ bool ptxemu_knows_checks(PtxEmu *emu, const char *list) {
 PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *entry_name,
                            const PtxEmuLaunch *in, PtxEmuStats *stats) {
   arena_free(emu->launch);
-  emu->report = emu->output = "";
+  emu->report = emu->output = emu->stats = emu->dump = emu->trace = "";
+  emu->trace_bytes = 0;
+  emu->trace_cut = 0;
   emu->launch = arena_new();
   if (emu->launch == NULL) return usage(emu, out_of_memory);
   jmp_buf handler;
@@ -285,6 +344,8 @@ PtxEmuStatus ptxemu_launch(PtxEmu *emu, const PtxEmuModule *module, const char *
   launch->module = module->module;
   machine_describe_limits(entry, in, launch);
   const char *error = check_shape(emu->launch, launch, entry);
+  if (error != NULL) return usage(emu, error);
+  error = parse_watch(emu, &in->watch, launch);
   if (error != NULL) return usage(emu, error);
   uint32_t checks;
   error = checks_parse(emu->launch, in->checks != NULL ? in->checks : "default", &checks);

@@ -20,6 +20,7 @@ typedef enum {
   PTXEMU_USAGE,    // wrong arguments, unreadable PTX, no memory
   PTXEMU_FAULT,    // what hardware traps
   PTXEMU_HANG,     // deadlock, or no progress
+  PTXEMU_STOPPED,  // a breakpoint was reached
 } PtxEmuStatus;
 
 // NULL when there is no memory.
@@ -29,6 +30,12 @@ void ptxemu_free(PtxEmu *emu);
 // Text of the last failure or of the last launch's faults and findings; never NULL, valid until the next call
 // on `emu`.
 const char *ptxemu_report(const PtxEmu *emu);
+// What the last launch was asked to show, see PtxEmuWatch; never NULL, valid until the next launch.
+const char *ptxemu_stats(const PtxEmu *emu);
+const char *ptxemu_dump(const PtxEmu *emu);
+// The trace's JSON, empty without one. *cut (may be NULL): the instruction after which it was full, 0 when whole.
+const char *ptxemu_trace(const PtxEmu *emu, size_t *length, uint64_t *cut);
+
 // What the last launch printed with vprintf; never NULL.
 const char *ptxemu_output(const PtxEmu *emu);
 
@@ -85,6 +92,20 @@ bool ptxemu_encode_tensor_map(PtxEmu *emu, const PtxEmuTensorMap *map, uint8_t o
 
 typedef enum { PTXEMU_ORDER_FAIR, PTXEMU_ORDER_LAZY, PTXEMU_ORDER_RANDOM } PtxEmuOrder;
 
+// What to watch for. Whatever is zero costs nothing and changes nothing; results never depend on it.
+typedef struct {
+  bool stats;             // counts: ptxemu_stats()
+  uint64_t trace_events;  // a trace of at most so many events, in Chrome's format: ptxemu_trace()
+  const char *stop_at;    // "LINE" of the PTX or "FILE:LINE" of its source: stop when a thread reaches it
+  // Memory to show at the end or where the launch stops: "shared[@CTA]:START+BYTES", "tmem[@CTA]:C0-C1/L0-L1",
+  // "global:START+BYTES", with ":TYPE" (hex i32 u8 f32 f16 bf16) behind it if wanted.
+  const char *const *dump;
+  int ndumps;
+  // Called now and then on the thread that launched, with the CTAs finished and the instructions executed so far.
+  void (*progress)(void *user, uint64_t ctas_done, uint64_t instructions);
+  void *user;
+} PtxEmuWatch;
+
 typedef struct {
   uint32_t grid[3], block[3];
   uint32_t cluster[3];      // zeros: .reqnctapercluster, or 1
@@ -97,6 +118,7 @@ typedef struct {
   const char *checks;  // comma list as of --check; NULL: "default"
   uint64_t max_steps;  // warp instructions, 0: no limit
   uint32_t workers;    // threads of the host, 0: one a core; results don't depend on it
+  PtxEmuWatch watch;
 } PtxEmuLaunch;
 
 typedef struct {

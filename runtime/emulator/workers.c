@@ -14,6 +14,8 @@
 #include "check/observer.h"
 #include "exec/exec.h"
 #include "exec/report.h"
+#include "trace/stats.h"
+#include "trace/trace.h"
 
 enum { MOST_WORKERS = 64 };
 
@@ -24,6 +26,7 @@ typedef struct {
   Gmem *gmem;
   const Launch *launch;
   uint32_t checks, index, count;
+  Progress *progress;
   atomic_uint *first_fault;
   bool out_of_memory;
 } Worker;
@@ -70,7 +73,7 @@ static uint32_t worker_count(const Launch *launch, uint32_t checks, uint32_t wan
   uint64_t clusters = 1;
   for (int i = 0; i < 3; i++) clusters *= launch->grid[i] / launch->cluster[i];
   if (launch->max_resident_ctas > 0 || launch->max_steps > 0 || launch_shares(launch) ||
-      checks_compare_clusters(checks))
+      checks_compare_clusters(checks) || trace_needs_one_worker(&launch->watch))
     return 1;
   uint32_t count = wanted > 0 ? wanted : core_count();
   if (count > MOST_WORKERS) count = MOST_WORKERS;
@@ -100,11 +103,14 @@ static void work(Worker *worker) {
   m->observers = ARENA_NEW(worker->arena, Observers);
   m->log = ARENA_NEW(worker->arena, TextBuf);
   m->log->arena = worker->arena;
+  m->progress_of_all = worker->launch->watch.progress != NULL ? worker->progress : NULL;
+  m->first_worker = worker->index == 0;
   if (!engine_begin(m)) {
     worker->out_of_memory = true;
     return;
   }
   checks_begin(m);
+  trace_begin(m);
   launch_run(m);
   observers_end(m);
   engine_end(m);
@@ -132,13 +138,25 @@ static void run_all(Worker *workers, uint32_t count) {
 
 // ---- outcome
 
-static void merge(Arena *arena, Worker *worker, Findings *findings, LaunchOutcome *outcome,
-                  uint32_t *fault_cluster) {
+static void merge_watch(Arena *arena, const Machine *m, Counters *counters, LaunchOutcome *outcome) {
+  if (m->counters != NULL) counters_add(counters, m->counters);
+  if (m->trace != NULL && m->trace->len > 0) {
+    outcome->trace = text_copy(arena, m->trace->data, m->trace->len);
+    outcome->trace_bytes = m->trace->len;
+    outcome->trace_cut = m->trace_cut;
+  }
+  if (m->dump != NULL && m->dump->len > 0)
+    outcome->dump = text_printf(arena, "%s%s", outcome->dump != NULL ? outcome->dump : "", m->dump->data);
+}
+
+static void merge(Arena *arena, Worker *worker, Findings *findings, Counters *counters,
+                  LaunchOutcome *outcome, uint32_t *fault_cluster) {
   Machine *m = worker->machine;
   outcome->out_of_memory |= worker->out_of_memory;
   if (m == NULL) return;
   outcome->steps += m->steps;
   outcome->lane_steps += m->lane_steps;
+  merge_watch(arena, m, counters, outcome);
   if (m->fault.happened && m->fault.cluster < *fault_cluster) {
     *fault_cluster = m->fault.cluster;
     outcome->fault = m->fault;
@@ -153,20 +171,28 @@ LaunchOutcome launch_on_workers(Arena *arena, Gmem *gmem, const Launch *launch, 
   LaunchOutcome outcome = {.output = ""};
   Worker workers[MOST_WORKERS];
   atomic_uint first_fault = 0xffffffffu;
+  Progress progress = {0, 0};
+  Counters counters = {0};
   uint32_t count = worker_count(launch, checks, wanted), made = 0, fault_cluster = 0xffffffffu;
   memset(workers, 0, sizeof workers);
   for (; made < count; made++) {
     Worker *w = &workers[made];
     *w = (Worker){.gmem = gmem, .launch = launch, .checks = checks, .index = made, .count = count};
     w->first_fault = &first_fault;
+    w->progress = &progress;
     w->arena = arena_new();
     if (w->arena == NULL) break;
   }
   outcome.out_of_memory = made < count;
   if (made == count) run_all(workers, count);
   Findings *findings = ARENA_NEW(arena, Findings);
-  for (uint32_t i = 0; i < made; i++) merge(arena, &workers[i], findings, &outcome, &fault_cluster);
+  for (uint32_t i = 0; i < made; i++)
+    merge(arena, &workers[i], findings, &counters, &outcome, &fault_cluster);
   outcome.findings = findings_text(arena, findings);
+  if (launch->watch.stats) {
+    uint64_t ctas = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    outcome.stats = counters_text(arena, &counters, ctas, outcome.steps, outcome.lane_steps);
+  }
   for (uint32_t i = 0; i < made; i++) arena_free(workers[i].arena);
   return outcome;
 }

@@ -9,6 +9,10 @@ typedef struct {
   const char *findings;  // texts of all findings in order of clusters; NULL: none
   const char *output;    // of vprintf
   uint64_t steps, lane_steps;
+  const char *stats, *dump,
+      *trace;  // what the launch's Watch asks for; NULL: not asked for, or nothing to show
+  size_t trace_bytes;
+  uint64_t trace_cut;
   bool out_of_memory;
 } LaunchOutcome;
 

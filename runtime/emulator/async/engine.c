@@ -332,13 +332,12 @@ bool engine_cta_end(Machine *machine, Cta *cta) {
         cta->id[0], cta->id[1], cta->id[2], held);
     return false;
   }
-  for (int i = 0; i < cta->cluster->nctas; i++) {
-    const CtaAsync *other = cta_async(&cta->cluster->ctas[i]);
-    if (!other || !other->ended) return true;
-  }
-  free_ended_cluster(machine->engine, cta->cluster);
-  for (int i = 0; i < cta->cluster->nctas; i++) cta->cluster->ctas[i].async = NULL;
   return true;
+}
+
+void engine_cluster_end(Machine *machine, Cluster *cluster) {
+  free_ended_cluster(machine->engine, cluster);
+  for (int i = 0; i < cluster->nctas; i++) cluster->ctas[i].async = NULL;
 }
 
 static const char *engine_name(EngineKind engine) {

@@ -49,6 +49,8 @@ void engine_end(Machine *machine);
 // flight; false after a fault.
 bool engine_cta_begin(Machine *machine, Cta *cta);
 bool engine_cta_end(Machine *machine, Cta *cta);
+// When all CTAs of the cluster have ended: gives their memory back.
+void engine_cluster_end(Machine *machine, Cluster *cluster);
 
 // Called once per scheduler round and resident cluster (a round runs each runnable warp for a slice): may
 // complete some operations. false after a fault.

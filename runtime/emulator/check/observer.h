@@ -1,28 +1,9 @@
-// Observers watch a launch through events and report findings; they change no result.
+// The observers behind --check.
 #ifndef PTXEMU_CHECK_OBSERVER_H
 #define PTXEMU_CHECK_OBSERVER_H
 
-#include "machine.h"
+#include "exec/observer.h"
 
-typedef struct {
-  const char *name;
-  uint32_t events;  // bit per EventKind that it listens to
-  void *(*begin)(Machine *machine);
-  void (*on_event)(void *self, Machine *machine, const Event *event);
-  void (*end)(void *self, Machine *machine);
-} Observer;
-
-enum { MOST_OBSERVERS = 8 };
-
-typedef struct Observers {
-  const Observer *observer[MOST_OBSERVERS];
-  void *self[MOST_OBSERVERS];
-  int count;
-} Observers;
-
-// Adds an observer and starts it.
-void observers_add(Machine *machine, const Observer *observer);
-void observers_end(Machine *machine);
 // Adds the observers of machine->checks.
 void checks_begin(Machine *machine);
 

@@ -509,6 +509,8 @@ static void on_warp_event(Order *order, Domain *domain, OrderCta *cta, const Eve
   case EVENT_TX:
   case EVENT_PHASE:
   case EVENT_THREAD_EXIT:
+  case EVENT_WAIT:
+  case EVENT_STOP:
   case EVENT_CTA_BEGIN:
   case EVENT_CTA_END:
   case EVENT_COUNT:
@@ -560,6 +562,8 @@ static void order_on_event(void *self, Machine *machine, const Event *event) {
     on_warp_event(order, domain, cta, event);
     break;
   case EVENT_THREAD_EXIT:
+  case EVENT_WAIT:
+  case EVENT_STOP:
   case EVENT_CTA_BEGIN:
   case EVENT_COUNT:
     break;

@@ -19,7 +19,7 @@ const char *check_name(Check check) {
 
 // ---- places
 
-static void add_statement(TextBuf *out, const Module *module, const Inst *inst) {
+void report_statement(TextBuf *out, const Module *module, const Inst *inst) {
   if (inst == NULL || inst->text == NULL) return;
   int length = inst->text_length > 160 ? 160 : inst->text_length;
   char line[164];
@@ -62,7 +62,7 @@ void report_thread(TextBuf *out, const Machine *machine, const Cta *cta, int war
 }
 
 void report_place(TextBuf *out, const Machine *machine, const Origin *origin) {
-  add_statement(out, machine->module, origin->inst);
+  report_statement(out, machine->module, origin->inst);
   if (origin->cta != NULL) {
     textbuf_puts(out, "  thread: ");
     report_thread(out, machine, origin->cta, origin->warp, origin->lane);

@@ -29,6 +29,8 @@ const char *findings_text(Arena *arena, Findings *findings);
 const char *check_name(Check check);
 // "CTA (0,0,0), warp 2, lane 5 (thread 69,0,0)"; without the lane when it is negative.
 void report_thread(TextBuf *out, const Machine *machine, const Cta *cta, int warp, int lane);
+// One line: module, PTX line, the statement on a single line and at most 160 characters of it.
+void report_statement(TextBuf *out, const Module *module, const Inst *inst);
 // Statement with its PTX line, thread, and source line.
 void report_place(TextBuf *out, const Machine *machine, const Origin *origin);
 

@@ -144,6 +144,7 @@ static bool finish_ctas(Machine *machine, Cluster *cluster) {
     if (!engine_cta_end(machine, cta)) return false;
     cta->ended = true;
     machine->progress++;
+    if (machine->progress_of_all != NULL) atomic_fetch_add(&machine->progress_of_all->ctas, 1);
     if (machine->event_mask >> EVENT_CTA_END & 1) {
       machine_emit(machine, &(Event){.kind = EVENT_CTA_END, .cta = cta});
     }
@@ -155,6 +156,7 @@ static void retire(Machine *machine) {
   int kept = 0;
   for (int i = 0; i < machine->nclusters; i++) {
     if (machine->clusters[i]->ended) {
+      engine_cluster_end(machine, machine->clusters[i]);
       cluster_free(machine->clusters[i]);
     } else {
       machine->clusters[kept++] = machine->clusters[i];
@@ -289,8 +291,21 @@ static bool has_room(const Machine *machine) {
          ((uint32_t)machine->nclusters + 1) * size <= machine->launch->max_resident_ctas;
 }
 
+enum { ROUNDS_A_REPORT = 64 };
+
+// Adds what this worker has done since `*told`; the launching thread's worker calls back.
+static void tell_progress(Machine *machine, uint64_t *told) {
+  const Watch *watch = &machine->launch->watch;
+  Progress *all = machine->progress_of_all;
+  uint64_t steps = atomic_fetch_add(&all->steps, machine->steps - *told) + machine->steps - *told;
+  *told = machine->steps;
+  if (machine->first_worker) watch->progress(watch->progress_user, atomic_load(&all->ctas), steps);
+}
+
 void launch_run(Machine *machine) {
-  for (;;) {
+  uint64_t told = 0;
+  for (uint64_t round = 0;; round++) {
+    if (machine->progress_of_all != NULL && round % ROUNDS_A_REPORT == 0) tell_progress(machine, &told);
     while (has_room(machine) && admit(machine)) {
     }
     if (machine->fault.happened || machine->nclusters == 0) break;
@@ -305,6 +320,9 @@ void launch_run(Machine *machine) {
   unsigned first = atomic_load(machine->first_fault), mine = machine->fault.cluster;
   while (machine->fault.happened && mine < first &&
          !atomic_compare_exchange_weak(machine->first_fault, &first, mine)) {
+  }
+  if (machine->fault.happened && machine->event_mask >> EVENT_STOP & 1) {
+    machine_emit(machine, &(Event){.kind = EVENT_STOP});
   }
   for (int i = 0; i < machine->nclusters; i++) cluster_free(machine->clusters[i]);
   free(machine->clusters);

@@ -270,6 +270,7 @@ ExecResult warp_block(Machine *machine, Warp *warp, uint32_t blocked, uint32_t a
   LaneGroup *group = current(warp);
   uint32_t pc = group->pc, rest = group->lanes & ~blocked & ~again;
   uint64_t now = machine->steps;
+  if (wait != NULL) machine_event(machine, EVENT_WAIT, warp, blocked, SPACE_GENERIC, (uintptr_t)wait, 0);
   group->resumed = false;
   group->wait.kind = WAIT_NONE;
   split(warp, again, pc, NULL, now);
@@ -395,7 +396,10 @@ static ExecResult execute(Machine *machine, Warp *warp, LaneGroup *group) {
   if (lanes == 0) return EXEC_NEXT;
   if (inst->error != NULL)
     return machine_fault(machine, warp, first_lane(lanes), "cannot execute: %s", inst->error);
-  machine_event(machine, EVENT_ISSUE, warp, lanes, SPACE_GENERIC, 0, 0);
+  if (machine->event_mask >> EVENT_ISSUE & 1) {
+    machine_event(machine, EVENT_ISSUE, warp, lanes, SPACE_GENERIC, 0, 0);
+    if (machine->fault.happened) return EXEC_FAULT;  // a breakpoint
+  }
   return inst->exec(machine, warp, inst, lanes);
 }
 

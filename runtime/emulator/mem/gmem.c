@@ -97,6 +97,14 @@ const GmemBlock *gmem_block(const Gmem *gmem, uint64_t address, uint64_t bytes) 
   return bytes == 0 || block_holds(block, address, bytes) ? block : NULL;
 }
 
+const GmemBlock *gmem_named(const Gmem *gmem, const char *name, size_t length) {
+  for (int i = gmem->count - 1; i >= 0; i--) {
+    const char *have = gmem->blocks[i]->name;
+    if (strlen(have) == length && memcmp(have, name, length) == 0) return gmem->blocks[i];
+  }
+  return NULL;
+}
+
 uint8_t *gmem_find(const Gmem *gmem, uint64_t address, uint64_t bytes, const GmemBlock **hint) {
   const GmemBlock *block = *hint;
   if (!block || !block_holds(block, address, bytes)) {

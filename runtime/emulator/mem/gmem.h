@@ -29,6 +29,9 @@ const GmemBlock *gmem_block(const Gmem *gmem, uint64_t address, uint64_t bytes);
 // What lies near an address that is in no block, for reports.
 void gmem_explain(const Gmem *gmem, uint64_t address, char *text, size_t size);
 
+// The live block of that name, the latest of several; or NULL.
+const GmemBlock *gmem_named(const Gmem *gmem, const char *name, size_t length);
+
 // Host address, or NULL when any byte lies outside of one block. `*hint` is a caller-owned cache of the last
 // block (may start as NULL).
 uint8_t *gmem_find(const Gmem *gmem, uint64_t address, uint64_t bytes, const GmemBlock **hint);

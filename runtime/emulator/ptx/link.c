@@ -111,7 +111,7 @@ static Name range_name(Parser *p, const char *prefix, size_t length) {
 void scope_add_register(Parser *p, Name name, PtxType type, uint32_t count) {
   Symbol *symbol = ARENA_NEW(p->arena, Symbol);
   uint32_t n = count > 0 ? count : 1;
-  *symbol = (Symbol){.kind = SYMBOL_REG, .type = type, .count = count};
+  *symbol = (Symbol){.kind = SYMBOL_REG, .type = type, .name = name, .count = count};
   symbol->offsets = ARENA_ARRAY(p->arena, uint32_t, n);
   memset(symbol->offsets, 0xff, n * sizeof *symbol->offsets);
   if (count > 0) name = range_name(p, name, strlen(name));
@@ -194,7 +194,12 @@ uint32_t link_new_row(Parser *p, RowKind row) {
 
 void link_register(Parser *p, Symbol *symbol, uint32_t index, Operand *out) {
   RowKind row = row_of_type(symbol->type);
-  if (symbol->offsets[index] == NO_ROW) symbol->offsets[index] = link_new_row(p, row);
+  if (symbol->offsets[index] == NO_ROW) {
+    uint32_t off = symbol->offsets[index] = link_new_row(p, row);
+    RegisterName named = {symbol->name, symbol->count > 0 ? (int32_t)index : -1, (uint8_t)row,
+                          (uint8_t)symbol->type, off};
+    vec_push(p->arena, &p->registers, named);
+  }
   *out = (Operand){.kind = OPERAND_REG,
                    .row = (uint8_t)row,
                    .bank = link_bank(p),

@@ -97,6 +97,14 @@ typedef struct {
   const Variable *variable;
 } InitRow;
 
+// A register that some instruction names; for breakpoints.
+typedef struct {
+  const char *name;   // of a range: its prefix
+  int32_t number;     // in the range, -1: a single register
+  uint8_t row, type;  // RowKind, PtxType
+  uint32_t off;       // in the function's bank
+} RegisterName;
+
 typedef struct Function {
   const char *name;
   bool is_entry, has_body;
@@ -113,6 +121,8 @@ typedef struct Function {
   uint32_t reqntid[3], maxntid[3], cluster[3];  // 0: not given
   InitRow *inits;
   int ninits;
+  RegisterName *registers;  // in the order of their first use
+  int nregisters;
   bool calls;  // contains a call to a function with a body
   int line;
 } Function;

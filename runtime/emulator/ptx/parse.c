@@ -333,6 +333,8 @@ static void begin_function(Parser *p, Function *f) {
   p->function = f;
   p->inits.data = NULL;
   p->inits.len = p->inits.cap = 0;
+  p->registers.data = NULL;
+  p->registers.len = p->registers.cap = 0;
   memset(p->sreg_rows, 0xff, sizeof p->sreg_rows);
   p->pred_used = 16;
   scope_push(p);
@@ -343,6 +345,8 @@ static void end_function(Parser *p, Function *f) {
   f->count = (uint32_t)p->insts.len - f->first;
   f->inits = p->inits.data;
   f->ninits = p->inits.len;
+  f->registers = p->registers.data;
+  f->nregisters = p->registers.len;
   p->function = NULL;
 }
 

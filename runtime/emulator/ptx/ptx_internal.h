@@ -20,6 +20,7 @@ typedef enum { SYMBOL_REG, SYMBOL_VARIABLE, SYMBOL_FUNCTION } SymbolKind;
 typedef struct {
   SymbolKind kind;
   PtxType type;
+  Name name;          // of a register: as written, without the number
   uint32_t count;     // of a register range %r<count>; 0: a single register
   uint32_t *offsets;  // NO_ROW until first used
   Variable *variable;
@@ -67,6 +68,7 @@ typedef struct {
   VEC(Loc) locs;
   VEC(SourceFile) files;
   VEC(InitRow) inits;                 // of the function being read
+  VEC(RegisterName) registers;        // the same
   uint32_t sreg_rows[SREG_COUNT][2];  // per row kind 32 / 64; NO_ROW
   uint32_t pred_block, pred_used;     // predicates share 64-byte blocks
   VEC(Constant) constants;
