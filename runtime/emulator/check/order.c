@@ -572,7 +572,7 @@ static void order_on_event(void *self, Machine *machine, const Event *event) {
 
 const Observer order_observer = {
     .name = "order",
-    .events = ~(1u << EVENT_THREAD_EXIT | 1u << EVENT_CTA_BEGIN),
+    .events = ~(1u << EVENT_THREAD_EXIT | 1u << EVENT_CTA_BEGIN | 1u << EVENT_WAIT | 1u << EVENT_STOP),
     .begin = order_begin,
     .on_event = order_on_event,
     .end = order_end,

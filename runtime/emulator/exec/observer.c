@@ -1,9 +1,12 @@
 // The list of observers of a launch.
 #include "exec/observer.h"
 
+#include <assert.h>
+
 void observers_add(Machine *machine, const Observer *observer) {
   Observers *list = machine->observers;
-  if (list == NULL || list->count == MOST_OBSERVERS) return;
+  if (list == NULL) return;
+  assert(list->count < MOST_OBSERVERS);
   list->self[list->count] = observer->begin != NULL ? observer->begin(machine) : NULL;
   list->observer[list->count++] = observer;
   machine->event_mask |= observer->events;

@@ -13,7 +13,7 @@ typedef struct {
   void (*end)(void *self, Machine *machine);
 } Observer;
 
-enum { MOST_OBSERVERS = 8 };
+enum { MOST_OBSERVERS = 16 };
 
 typedef struct Observers {
   const Observer *observer[MOST_OBSERVERS];
