@@ -37,7 +37,8 @@ static bool print_expr(TextBuf *out, const TirValue *value, ExprStyle style) {
     textbuf_printf(out, style == EXPR_C && number == INT64_MIN ? "INT64_MIN" : "%" PRId64, number);
     return true;
   }
-  if (op->kind == OP_size) {
+  bool number_given = op->kind == OP_param && dtype_is_int(value->type.dtype);
+  if (op->kind == OP_size || number_given) {
     if (style == EXPR_C)
       textbuf_printf(out, "args->%s", launch_c_name(out->arena, op->name));
     else

@@ -16,7 +16,7 @@ typedef struct {
 } Writer;
 
 static bool write_expr(Writer *w, const TirValue *value, Span span) {
-  bool atom = value->op->kind == OP_size || value->op->kind == OP_const;
+  bool atom = value->op->kind == OP_size || value->op->kind == OP_param || value->op->kind == OP_const;
   if (atom) textbuf_puts(&w->out, "(");
   if (!launch_expr_print(&w->out, value, EXPR_LISP, span, w->ds)) return false;
   if (atom) textbuf_puts(&w->out, ")");

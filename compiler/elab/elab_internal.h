@@ -227,6 +227,8 @@ Value launch_size(Elab *e, Name name);
 Value eval_annotation(Elab *e, const Expr *annotation);
 // `with Kernel(…) as target:` around its body.
 Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Block *body, Span span);
+// Launch-time checks that sums and products of sizes, where the device computes them too, fit 32 bits.
+void launch_check_limits(Elab *e);
 // `assert`.
 void exec_assert(Elab *e, const Stmt *stmt);
 

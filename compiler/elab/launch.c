@@ -249,6 +249,7 @@ Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Bloc
   Flow flow = exec_block(e, body);
   elab_region_pop(e);
   e->function_region = outer_function;
+  if (!e->stopped) launch_check_limits(e);
   return flow;
 }
 

@@ -317,12 +317,22 @@ static TileError *choose_variant(const TileCall *call, const InfoEntry **out) {
   return error_of_text(TILE_INVALID, &why);
 }
 
+// Whether "NAME = " stands behind the parenthesis that opened last.
+static bool is_listed(const ErrorText *text, const char *name) {
+  char entry[128];
+  snprintf(entry, sizeof entry, "%.120s = ", name);
+  const char *list = strrchr(text->data, '(');
+  for (const char *at = list ? strstr(list, entry) : NULL; at; at = strstr(at + 1, entry))
+    if (at[-1] == '(' || at[-1] == ' ') return true;
+  return false;
+}
+
 // "M = 3, K = 100": what a failed check depends on.
 static bool print_name(void *context, const char *name) {
   void **both = context;
   ErrorText *text = both[0];
   int64_t value;
-  if (lookup(both[1], name, &value))
+  if (!is_listed(text, name) && lookup(both[1], name, &value))
     error_text(text, "%s%s = %lld", text->data[text->len - 1] == '(' ? "" : ", ", name, (long long)value);
   return true;
 }
