@@ -69,7 +69,7 @@ bool launch_expr_print(TextBuf *out, const TirValue *value, ExprStyle style, Spa
       ds, DIAG_launch_expression, span,
       text.len > MAX_EXPR_BYTES
           ? "this value takes too long an expression to be computed at launch"
-          : "this value depends on something that cannot be computed at launch: only sizes and integers can");
+          : "this value depends on something that cannot be computed at launch: only sizes, integer parameters and integers can");
   return false;
 }
 
