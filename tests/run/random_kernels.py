@@ -26,13 +26,22 @@ class Kernel:
     def __init__(self):
         self.parameters, self.grid, self.threads, self.body = [], "1", 128, []
         self.inputs, self.want, self.blocks = {}, {}, "bx"
+        self.dims, self.options = {}, []  # names of sizes by tensor; options of tile-run
 
     def text(self):
         lines = ["@kernel", "def chance(%s):" % ", ".join(self.parameters),
                  "    with Kernel(%s, threads=%d) as %s:" % (self.grid, self.threads, self.blocks)]
         return "\n".join(lines + ["        " + line for line in self.body]) + "\n"
 
+    def fix_sizes(self, rng):
+        """Some kernels are compiled for sizes that are known."""
+        sizes = {d: n for name, array in {**self.inputs, **self.want}.items() for d, n in zip(self.dims[name], array.shape)}
+        level = int(rng.integers(3))
+        chosen = [d for d in sizes if level == 2 or (level == 1 and rng.integers(2))]
+        self.options = ["-D%s=%d" % (d, sizes[d]) for d in chosen]
+
     def tensor(self, name, dims, dtype):
+        self.dims[name] = dims
         self.parameters.append("%s: Tensor[(%s,), %s]" % (name, ", ".join(map(str, dims)), SPELLING[dtype]))
 
 
@@ -525,7 +534,7 @@ KINDS = {"elements": elements, "moves": moves, "products": products, "programs":
 def run(tilec, tile_run, kernel, order):
     with open("chance.tile", "w") as file:
         file.write(kernel.text())
-    command = [tile_run, "chance.tile", "--device", "emu", "--check", CHECKS, "--order", order]
+    command = [tile_run, "chance.tile", "--device", "emu", "--check", CHECKS, "--order", order] + kernel.options
     for name, array in kernel.inputs.items():
         np.save("in_%s.npy" % name, array)
         command += ["--in", "%s=in_%s.npy" % (name, name)]
@@ -565,11 +574,13 @@ def main():
         for i in range(options.first, options.first + options.count):
             with np.errstate(all="ignore"):
                 kernel = KINDS[kind](np.random.default_rng([options.seed, i]))
+                kernel.fix_sizes(np.random.default_rng([options.seed, i, 1]))
             problem = run(options.tilec, options.tile_run, kernel, ORDERS[i % len(ORDERS)])
             if problem:
                 wrong += 1
                 shapes = ", ".join("%s%s" % (n, list(a.shape)) for n, a in kernel.inputs.items())
-                print("%s %d (--seed %d; %s): %s\n%s" % (kind, i, options.seed, shapes, problem, kernel.text()), flush=True)
+                print("%s %d (--seed %d; %s; %s): %s\n%s" % (kind, i, options.seed, shapes, " ".join(kernel.options), problem, kernel.text()),
+                      flush=True)
     print("%d kernels, %d wrong" % (options.count * len(kinds), wrong))
     sys.exit(1 if wrong else 0)
 
