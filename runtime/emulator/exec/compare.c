@@ -182,24 +182,27 @@ static ExecResult exec_setp_simple(Machine *machine, Warp *warp, const Inst *ins
   return EXEC_NEXT;
 }
 
+// One half of each f16x2 or bf16x2 pair compared.
+static uint32_t compare_part(const Warp *warp, const Inst *inst, PtxType half, int part) {
+  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]);
+  uint32_t ah[WARP_LANES], bh[WARP_LANES];
+  float fa[WARP_LANES], fb[WARP_LANES];
+  for (int i = 0; i < WARP_LANES; i++) ah[i] = a[i] >> 16 * part & 0xffff, bh[i] = b[i] >> 16 * part & 0xffff;
+  widen(half, ah, fa, inst_has(inst, MOD_ftz));
+  widen(half, bh, fb, inst_has(inst, MOD_ftz));
+  uint32_t equal = relation_mask(half, REL_EQ, fa, fb), numbers = relation_mask(half, REL_NUM, fa, fb);
+  uint32_t mask = inst->aux == -2   ? ~equal & numbers
+                  : inst->aux == -3 ? equal | ~numbers
+                                    : relation_mask(half, inst->aux, fa, fb);
+  return combine(warp, inst, mask, 3);
+}
+
 // setp.f16x2 p|q, a, b: one predicate a half
 static ExecResult exec_setp_x2(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   (void)machine;
   PtxType half = inst->types[0] == PT_f16x2 ? PT_f16 : PT_bf16;
-  const uint32_t *a = row32(warp, &inst->ops[1]), *b = row32(warp, &inst->ops[2]);
-  for (int part = 0; part < 2; part++) {
-    uint32_t ah[WARP_LANES], bh[WARP_LANES];
-    float fa[WARP_LANES], fb[WARP_LANES];
-    for (int i = 0; i < WARP_LANES; i++)
-      ah[i] = a[i] >> 16 * part & 0xffff, bh[i] = b[i] >> 16 * part & 0xffff;
-    widen(half, ah, fa, inst_has(inst, MOD_ftz));
-    widen(half, bh, fb, inst_has(inst, MOD_ftz));
-    uint32_t equal = relation_mask(half, REL_EQ, fa, fb), numbers = relation_mask(half, REL_NUM, fa, fb);
-    uint32_t mask = inst->aux == -2   ? ~equal & numbers
-                    : inst->aux == -3 ? equal | ~numbers
-                                      : relation_mask(half, inst->aux, fa, fb);
-    op_set_pred(warp, &inst->ops[0].elems[part], lanes, combine(warp, inst, mask, 3));
-  }
+  uint32_t masks[2] = {compare_part(warp, inst, half, 0), compare_part(warp, inst, half, 1)};
+  for (int part = 0; part < 2; part++) op_set_pred(warp, &inst->ops[0].elems[part], lanes, masks[part]);
   return EXEC_NEXT;
 }
 
@@ -237,10 +240,25 @@ static ExecResult exec_set(Machine *machine, Warp *warp, const Inst *inst, uint3
   return EXEC_NEXT;
 }
 
+// Each half by itself; as integers, all ones a half.
+static ExecResult exec_set_x2(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
+  (void)machine;
+  PtxType half = inst->types[1] == PT_f16x2 ? PT_f16 : PT_bf16;
+  uint32_t low = compare_part(warp, inst, half, 0), high = compare_part(warp, inst, half, 1);
+  uint32_t one = type0(inst) == PT_f16x2 ? 0x3c00u : type0(inst) == PT_bf16x2 ? 0x3f80u : 0xffffu;
+  FOR_LANES(lane, lanes)
+  op_set(warp, &inst->ops[0], (int)lane, (low >> lane & 1 ? one : 0) | (high >> lane & 1 ? one << 16 : 0));
+  return EXEC_NEXT;
+}
+
 static const char *select_set(Inst *inst) {
   if (inst->ntypes != 2) return "two types expected";
   PtxType type = (PtxType)inst->types[1];
   inst->aux = relation_of(inst, ptx_type_float(type));
+  if (inst->aux != -1 && (type == PT_f16x2 || type == PT_bf16x2)) {
+    inst->exec = exec_set_x2;
+    return NULL;
+  }
   if (inst->aux == -1 || compare_fn(type, inst->aux < 0 ? REL_EQ : inst->aux) == NULL)
     return "unsupported comparison";
   inst->exec = exec_set;

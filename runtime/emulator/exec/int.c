@@ -25,15 +25,21 @@ BINARY(mul_hi_u32, uint32_t, (uint64_t)a *b >> 32)
 BINARY(mul_hi_s32, uint32_t, (int64_t)S32(a) * S32(b) >> 32)
 BINARY(mul_wide_u16, uint32_t, a *b)
 BINARY(mul_wide_s16, uint32_t, S16(a) * S16(b))
+BINARY(mul24_hi_u, uint32_t, (uint32_t)((uint64_t)(a & 0xffffff) * (b & 0xffffff) >> 16))
+BINARY(mul24_hi_s, uint32_t, (uint32_t)((int64_t)(S32(a << 8) >> 8) * (S32(b << 8) >> 8) >> 16))
 BINARY(mul24_lo_u, uint32_t, (a & 0xffffff) * (b & 0xffffff))
 BINARY(mul24_lo_s, uint32_t, (uint32_t)((int64_t)(S32(a << 8) >> 8) * (S32(b << 8) >> 8)))
 TERNARY(mad_lo16, uint32_t, U16(a *b + c))
 TERNARY(mad_lo32, uint32_t, a *b + c)
 TERNARY(mad_lo64, uint64_t, a *b + c)
+TERNARY(mad_hi_u16, uint32_t, U16((a * b >> 16) + c))
+TERNARY(mad_hi_s16, uint32_t, U16((uint32_t)(S16(a) * S16(b) >> 16) + c))
 TERNARY(mad_hi_u32, uint32_t, (uint32_t)((uint64_t)a *b >> 32) + c)
 TERNARY(mad_hi_s32, uint32_t, (uint32_t)((int64_t)S32(a) * S32(b) >> 32) + c)
 TERNARY(mad_wide_u16, uint32_t, a *b + c)
 TERNARY(mad_wide_s16, uint32_t, (uint32_t)(S16(a) * S16(b)) + c)
+TERNARY(mad24_hi_u, uint32_t, (uint32_t)((uint64_t)(a & 0xffffff) * (b & 0xffffff) >> 16) + c)
+TERNARY(mad24_hi_s, uint32_t, (uint32_t)((int64_t)(S32(a << 8) >> 8) * (S32(b << 8) >> 8) >> 16) + c)
 TERNARY(mad24_lo_u, uint32_t, (a & 0xffffff) * (b & 0xffffff) + c)
 TERNARY(mad24_lo_s, uint32_t, (uint32_t)((int64_t)(S32(a << 8) >> 8) * (S32(b << 8) >> 8)) + c)
 
@@ -117,6 +123,12 @@ TERNARY(sad_s16, uint32_t, U16(c + (S16(a) > S16(b) ? a - b : b - a)))
 TERNARY(sad_u64, uint64_t, c + (a > b ? a - b : b - a))
 TERNARY(sad_s64, uint64_t, c + (S64(a) > S64(b) ? a - b : b - a))
 
+static uint32_t clamped(int64_t value) {
+  return (uint32_t)(value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value);
+}
+TERNARY(mad_hi_sat_s32, uint32_t, clamped(((int64_t)S32(a) * S32(b) >> 32) + S32(c)))
+TERNARY(mad24_hi_sat_s32, uint32_t,
+        clamped(((int64_t)(S32(a << 8) >> 8) * (S32(b << 8) >> 8) >> 16) + S32(c)))
 BINARY(add_sat_s32, uint32_t,
        (int64_t)S32(a) + S32(b) > INT32_MAX   ? (uint32_t)INT32_MAX
        : (int64_t)S32(a) + S32(b) < INT32_MIN ? (uint32_t)INT32_MIN
@@ -242,12 +254,14 @@ static const char *select_mul_wide(Inst *inst) {
 static const char *select_mad(Inst *inst) {
   static const TypeRow lo[] = {{PT_u16, mad_lo16}, {PT_s16, mad_lo16}, {PT_u32, mad_lo32}, {PT_s32, mad_lo32},
                                {PT_u64, mad_lo64}, {PT_s64, mad_lo64}, {PT_none, NULL}};
-  static const TypeRow hi[] = {{PT_u32, mad_hi_u32},
-                               {PT_s32, mad_hi_s32},
-                               {PT_u64, mad_hi_u64},
-                               {PT_s64, mad_hi_s64},
+  static const TypeRow hi[] = {{PT_u16, mad_hi_u16}, {PT_s16, mad_hi_s16}, {PT_u32, mad_hi_u32},
+                               {PT_s32, mad_hi_s32}, {PT_u64, mad_hi_u64}, {PT_s64, mad_hi_s64},
                                {PT_none, NULL}};
   if (inst_has(inst, MOD_cc)) return select_chain(inst, mad_kind(inst), false);
+  if (inst_has(inst, MOD_sat)) {
+    inst->exec = mad_hi_sat_s32;
+    return type0(inst) == PT_s32 && inst_has(inst, MOD_hi) ? NULL : ".sat needs .hi and .s32";
+  }
   return by_type(inst, inst_has(inst, MOD_hi) ? hi : lo);
 }
 
@@ -261,13 +275,23 @@ static const char *select_mad_wide(Inst *inst) {
 }
 
 static const char *select_mul24(Inst *inst) {
-  inst->exec = type0(inst) == PT_s32 ? mul24_lo_s : mul24_lo_u;
-  return inst_has(inst, MOD_hi) ? ".hi is not supported" : NULL;
+  bool is_signed = type0(inst) == PT_s32;
+  inst->exec = inst_has(inst, MOD_hi) ? (is_signed ? mul24_hi_s : mul24_hi_u)
+               : is_signed            ? mul24_lo_s
+                                      : mul24_lo_u;
+  return NULL;
 }
 
 static const char *select_mad24(Inst *inst) {
-  inst->exec = type0(inst) == PT_s32 ? mad24_lo_s : mad24_lo_u;
-  return inst_has(inst, MOD_hi) ? ".hi is not supported" : NULL;
+  if (inst_has(inst, MOD_sat)) {
+    inst->exec = mad24_hi_sat_s32;
+    return type0(inst) == PT_s32 && inst_has(inst, MOD_hi) ? NULL : ".sat needs .hi and .s32";
+  }
+  bool is_signed = type0(inst) == PT_s32;
+  inst->exec = inst_has(inst, MOD_hi) ? (is_signed ? mad24_hi_s : mad24_hi_u)
+               : is_signed            ? mad24_lo_s
+                                      : mad24_lo_u;
+  return NULL;
 }
 
 static const char *select_div(Inst *inst) {
@@ -358,10 +382,10 @@ const InstDef int_insts[] = {
     {"mul", MC(HALF), "w00", 0, NULL, is_integer_wide, select_mul_wide},
     {"mul", MC(HALF), "000", 0, NULL, is_integer_type, select_mul},
     {"mad", MC(HALF), "w00w", 0, NULL, is_integer_wide, select_mad_wide},
-    {"mad", MC(HALF) | MC(CARRY), "0000", 0, NULL, is_integer_type, select_mad},
+    {"mad", MC(HALF) | MC(CARRY) | MC(SAT), "0000", 0, NULL, is_integer_type, select_mad},
     {"madc", MC(HALF) | MC(CARRY), "0000", 0, NULL, NULL, select_madc},
     {"mul24", MC(HALF), "000", 0, NULL, NULL, select_mul24},
-    {"mad24", MC(HALF), "0000", 0, NULL, NULL, select_mad24},
+    {"mad24", MC(HALF) | MC(SAT), "0000", 0, NULL, NULL, select_mad24},
     {"div", 0, "000", 0, NULL, is_integer_type, select_div},
     {"rem", 0, "000", 0, NULL, NULL, select_rem},
     {"min", MC(RELU), "000", 0, NULL, is_integer_type, select_min},

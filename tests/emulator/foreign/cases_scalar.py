@@ -198,7 +198,7 @@ def root(kind, x, mode='rn'):
     x = float(x)
     if not math.isfinite(x) or x == 0:
         return kind(x)
-    scale = 2**300
+    scale = 2**1200
     exact = Fraction(math.isqrt(int(Fraction(x) * scale * scale)) * 2 + 1, 2 * scale)  # never on a boundary, unless the root is exact
     whole = math.isqrt(int(Fraction(x) * scale * scale))
     if Fraction(whole, scale) ** 2 == Fraction(x):

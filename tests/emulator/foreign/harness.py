@@ -12,7 +12,7 @@ NAMES = {'u1': 'u8', 'u2': 'u16', 'u4': 'u32', 'u8': 'u64', 'i1': 'i8', 'i2': 'i
 class Case:
     def __init__(self, function, ptx, entry, options):
         self.function, self.ptx, self.entry, self.options = function, ptx, entry, options
-        self.name = f'{ptx}:{options.get("name", function.__name__)}'
+        self.name = f'{ptx.split("/")[-1]}:{options.get("name", function.__name__)}'
         self.arch = 100 if 'sm100' in ptx else 90
 
 
@@ -97,8 +97,9 @@ def difference(name, got, want, tol, atol, decode=None):
     if not bad.any():
         return None
     at = tuple(int(i) for i in np.argwhere(bad)[0])
+    rows = sorted({int(i[0]) for i in np.argwhere(bad)})
     show = (lambda x: hex(int(x))) if want.dtype.kind == 'u' else repr
-    return f'{name}: {int(bad.sum())} of {bad.size} wrong, first at {at}: got {show(got[at])}, want {show(want[at])}'
+    return f'{name}: {int(bad.sum())} of {bad.size} wrong, first at {at}: got {show(got[at])}, want {show(want[at])}' + (f'; rows {rows[:20]}' if want.ndim > 1 else '')
 
 
 # ---- number formats
