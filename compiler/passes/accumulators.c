@@ -15,8 +15,11 @@
 
 static TirValue *new_fragment(PassCx *cx, TirBuilder *b, const TirValue *like, DType dtype) {
   Type type = type_buffer(dtype, SPACE_FRAGMENT, like->type.rank, like->type.shape);
-  return tir_alloc(b, intern(cx->module->names, text_printf(cx->scratch, "%s_part", tile_buffer_name(like))),
-                   type);
+  const char *name =
+      tile_buffer_name(like);  // the op keeps it: messages call the temporary like the accumulator
+  TirValue *part = tir_alloc(b, intern(cx->module->names, name), type);
+  part->name = intern(cx->module->names, text_printf(cx->scratch, "%s_part", name));
+  return part;
 }
 
 static bool accumulates(const TirOp *op, int i) {

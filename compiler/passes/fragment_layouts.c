@@ -137,6 +137,23 @@ static void join_groups(Solver *s, int a, int b) {
   if (b < a) s->nodes.data[a].parent = b;
 }
 
+static void report_store_to_replicated(Solver *s, const TirOp *op, const TirValue *fragment, int kind) {
+  const TirOp *every = fragment_node(s, (TirValue *)fragment)->every;
+  if (kind == ACCESS_ANY) {
+    report(s, op,
+           "Parallel sets an element of a fragment at the loop's variables themselves, not at values of them",
+           fragment);
+    diag_hint(s->cx->ds, "to shift or permute, copy it to shared memory and read it there");
+    return;
+  }
+  report(s, op,
+         "every thread holds this fragment whole, so one iteration of a Parallel loop cannot set an element",
+         fragment);
+  bool in_loop = tile_outermost((TirOp *)every, OP_parallel) != NULL;
+  diag_note(s->cx->ds, every->span, "because its elements are used one by one here%s",
+            in_loop ? ", at values other than the loop's variables" : "");
+}
+
 static void add_access(Solver *s, TirOp *op) {
   TirValue *fragment = op->args[0];
   TirOp *parallel = tile_outermost(op, OP_parallel);
@@ -147,13 +164,7 @@ static void add_access(Solver *s, TirOp *op) {
            "a Parallel loop over a fragment must cover each dimension it indexes, from 0 to its extent",
            fragment);
   } else if (held_by_every(s, fragment)) {
-    if (op->kind == OP_load) return;
-    report(
-        s, op,
-        "every thread holds this fragment whole, so one iteration of a Parallel loop cannot set an element",
-        fragment);
-    diag_note(s->cx->ds, fragment_node(s, fragment)->every->span,
-              "because its elements are used one by one here");
+    if (op->kind == OP_store) report_store_to_replicated(s, op, fragment, access.kind);
   } else if (access.kind == ACCESS_IDENTITY) {
     join_groups(s, loop_number(s, parallel), fragment_number(s, fragment));
   } else if (op->kind == OP_store && access.ndims < parallel->nresults) {
@@ -180,6 +191,7 @@ static bool check_whole(Solver *s, const TirOp *op) {
     if (!op->args[i] || !is_fragment(op->args[i]) || op->args[i]->op->kind != OP_view) continue;
     report(s, op, "slices of a fragment cannot be used: its elements are spread over the threads",
            op->args[i]);
+    diag_hint(s->cx->ds, "copy the whole fragment to shared memory, and slices from there");
     return false;
   }
   return true;

@@ -32,6 +32,25 @@ static int alignment_of(const TirOp *op) {
   return op->kind == OP_alloc_barrier ? BARRIER_BYTES : layout_shared_alignment(op->results[0]->layout);
 }
 
+// Largest first; what is less than a hundredth of the target's memory is one line.
+static void note_largest(PassCx *cx, const Found *found) {
+  int64_t small = 0, above = INT64_MAX, next;
+  for (; above > cx->target->shared_bytes / 100; above = next) {
+    next = 0;
+    for (int i = 0; i < found->buffers.len; i++) {
+      const TirOp *op = found->buffers.data[i];
+      int64_t bytes = bytes_of(op);
+      if (bytes == above)
+        diag_note(cx->ds, op->span, "%s takes %lld bytes", op->name ? op->name : "a barrier",
+                  (long long)bytes);
+      if (bytes < above && bytes > next) next = bytes;
+    }
+  }
+  for (int i = 0; i < found->buffers.len; i++)
+    if (bytes_of(found->buffers.data[i]) <= above) small += bytes_of(found->buffers.data[i]);
+  if (small) diag_note(cx->ds, (Span){0, 0}, "barriers and small buffers take %lld bytes", (long long)small);
+}
+
 static void report_overflow(PassCx *cx, const TirKernel *kernel, const Found *found) {
   TirOp *last = found->buffers.data[found->buffers.len - 1];
   for (int i = 0; i < found->buffers.len; i++)
@@ -39,11 +58,8 @@ static void report_overflow(PassCx *cx, const TirKernel *kernel, const Found *fo
   diag_error(cx->ds, DIAG_shared_overflow, last->span,
              "shared buffers need %lld bytes, a block on %s has %lld", (long long)kernel->shared_bytes,
              cx->target->name, (long long)cx->target->shared_bytes);
-  for (int i = 0; i < found->buffers.len; i++) {
-    const TirOp *op = found->buffers.data[i];
-    diag_note(cx->ds, op->span, "%s takes %lld bytes", op->name ? op->name : "a barrier",
-              (long long)bytes_of(op));
-  }
+  note_largest(cx, found);
+  diag_hint(cx->ds, "smaller tiles or fewer of them need less");
 }
 
 bool pass_smem(PassCx *cx, TirKernel *kernel) {

@@ -82,6 +82,7 @@ static void report_overflow(PassCx *cx, const Found *found, int64_t total) {
     const TirOp *op = found->buffers.data[i];
     diag_note(cx->ds, op->span, "%s takes %lld", buffer_name(op), (long long)columns_of(cx, op));
   }
+  diag_hint(cx->ds, "tiles with fewer columns, or fewer of them, need less");
 }
 
 // Columns in order of declaration; the total, or -1 when something was reported.
