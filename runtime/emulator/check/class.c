@@ -9,6 +9,7 @@ static const struct {
 } by_name[] = {
     {"atom", CLASS_STRONG},
     {"red", CLASS_STRONG},
+    {"mov", CLASS_MOVE},
     {"red.async", CLASS_REDUCE},
     {"cp.reduce.async.bulk", CLASS_REDUCE},
     {"cp.reduce.async.bulk.tensor", CLASS_REDUCE},
@@ -21,6 +22,7 @@ static const struct {
     {"cp.async.wait_all", CLASS_WAIT_COPIES},
     {"wgmma.wait_group", CLASS_WAIT_WGMMA},
     {"wgmma.mma_async", CLASS_WGMMA},
+    {"wgmma.fence", CLASS_FENCE_WGMMA},
     {"tcgen05.commit", CLASS_COMMIT},
     {"tcgen05.ld", CLASS_TMEM_LD},
     {"mbarrier.arrive", CLASS_ARRIVE},

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "check/class.h"
 #include "check/observers.h"
 #include "exec/report.h"
 
@@ -54,9 +55,19 @@ const char *checks_parse(Arena *arena, const char *list, uint32_t *checks) {
   return NULL;
 }
 
+static bool has_asynchronous_registers(const Module *module) {
+  for (uint32_t i = 0; i < module->ninsts; i++) {
+    InstClass kind = inst_class(&module->insts[i]);
+    if (kind == CLASS_TMEM_LD || kind == CLASS_WGMMA) return true;
+  }
+  return false;
+}
+
 void checks_begin(Machine *machine) {
   uint32_t checks = machine->checks;
   if (checks & ordering) observers_add(machine, &order_observer);
+  if (checks & ordering && has_asynchronous_registers(machine->module))
+    observers_add(machine, &registers_observer);
   if (checks >> CHECK_UNINIT & 1) observers_add(machine, &uninit_observer);
   if (checks >> CHECK_MBARRIER & 1) observers_add(machine, &mbarrier_observer);
   if (checks >> CHECK_TMEM & 1) observers_add(machine, &tmem_observer);

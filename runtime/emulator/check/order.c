@@ -378,8 +378,6 @@ static void on_fence(const Order *order, Domain *domain, OrderWarp *warp, const 
     clock_copy(domain->arena, &warp->after, &warp->now);
   } else if (kind == CLASS_WAIT_LD) {
     if (warp->ld) clock_raise(domain->arena, &warp->now, warp->ld, warp->ld_count);
-    if (warp->nloading) memset(warp->loading, 0, warp->nloading);
-    warp->load = NULL;
   }
 }
 
@@ -429,7 +427,6 @@ static void on_thread_access(Order *order, Domain *domain, OrderCta *cta, OrderW
     who.tag.actor = (uint16_t)actor_in(domain, &warp->ld);
     who.tag.clock = warp->ld_count;
     tmem_access(order, cta, event, write, &who);
-    tmem_load_registers(order, warp, event);
     return;
   }
   switch ((Space)event->space) {
@@ -472,7 +469,6 @@ static void on_warp_event(Order *order, Domain *domain, OrderCta *cta, const Eve
   OrderWarp *warp = &domain->ctas[event->warp->cta->rank].warps[event->warp->index];
   switch (event->kind) {
   case EVENT_ISSUE:
-    if (warp->load) tmem_check_registers(order, warp, event);
     break;
   case EVENT_READ:
   case EVENT_WRITE:
@@ -572,7 +568,8 @@ static void order_on_event(void *self, Machine *machine, const Event *event) {
 
 const Observer order_observer = {
     .name = "order",
-    .events = ~(1u << EVENT_THREAD_EXIT | 1u << EVENT_CTA_BEGIN | 1u << EVENT_WAIT | 1u << EVENT_STOP),
+    .events = ~(1u << EVENT_ISSUE | 1u << EVENT_THREAD_EXIT | 1u << EVENT_CTA_BEGIN | 1u << EVENT_WAIT |
+                1u << EVENT_STOP),
     .begin = order_begin,
     .on_event = order_on_event,
     .end = order_end,

@@ -48,9 +48,6 @@ typedef struct {
   uint32_t *copy_count, *tensor_count;                                // operations issued, per lane
   FenceRecord fences[FENCES];
   uint32_t nfences;
-  uint8_t *loading;  // per 64 bytes of the register file: a tcgen05.ld delivers there, and nobody waited
-  uint32_t nloading;
-  const Inst *load;
 } OrderWarp;
 
 struct OrderCta {
@@ -137,8 +134,5 @@ void order_exit(Order *order, Domain *domain, OrderCta *cta, const Clock *now);
 
 void tmem_access(Order *order, OrderCta *cta, const Event *event, bool write, Accessor *who);
 void tmem_reset(OrderCta *cta, int first, int columns);
-// Registers of a tcgen05.ld: marked until wait::ld; used before, that is a finding.
-void tmem_load_registers(Order *order, OrderWarp *warp, const Event *event);
-void tmem_check_registers(Order *order, OrderWarp *warp, const Event *event);
 
 #endif

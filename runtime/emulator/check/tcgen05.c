@@ -1,5 +1,5 @@
 // Tensor memory: accesses of different threads need a wait, a barrier and the two tcgen05 fences around it
-// (PTX ISA 9.7.16.6); and registers of a tcgen05.ld are there only after tcgen05.wait::ld.
+// (PTX ISA 9.7.16.6).
 #include <string.h>
 
 #include "check/order.h"
@@ -114,52 +114,4 @@ void tmem_access(Order *order, OrderCta *cta, const Event *event, bool write, Ac
 void tmem_reset(OrderCta *cta, int first, int columns) {
   if (cta->tmem && first >= 0 && first + columns <= TMEM_COLUMNS)
     memset(&cta->tmem[first * TMEM_BANDS], 0, (size_t)(columns * TMEM_BANDS) * sizeof *cta->tmem);
-}
-
-// ---- registers
-
-enum { ROW = 64 };
-
-static void mark(Order *order, OrderWarp *warp, const Operand *op) {
-  if (op->kind != OPERAND_REG || op->bank != BANK_WARP) return;
-  uint32_t row = op->off / ROW;
-  if (row + 1 < warp->nloading) warp->loading[row] = warp->loading[row + 1] = 1;
-  (void)order;
-}
-
-void tmem_load_registers(Order *order, OrderWarp *warp, const Event *event) {
-  if (!(order->machine->checks >> CHECK_TCGEN05 & 1)) return;
-  if (!warp->loading) {
-    warp->nloading = order->machine->launch->entry->register_bytes / ROW + 2;
-    warp->loading = ARENA_ARRAY(order->last->arena, uint8_t, warp->nloading);
-  }
-  const Operand *list = &event->inst->ops[0];
-  warp->load = event->inst;
-  if (list->kind == OPERAND_REG) mark(order, warp, list);
-  for (int i = 0; i < list->nelems; i++) mark(order, warp, &list->elems[i]);
-}
-
-static bool is_loading(const OrderWarp *warp, const Operand *op) {
-  if (op->bank == BANK_WARP && op->row == ROW_32) {
-    if (op->off / ROW < warp->nloading && warp->loading[op->off / ROW]) return true;
-  }
-  for (int i = 0; i < op->nelems; i++)
-    if (is_loading(warp, &op->elems[i])) return true;
-  return false;
-}
-
-void tmem_check_registers(Order *order, OrderWarp *warp, const Event *event) {
-  Machine *machine = order->machine;
-  const Inst *inst = event->inst;
-  for (int i = 0; i < inst->nops; i++) {
-    if (!is_loading(warp, &inst->ops[i])) continue;
-    if (!finding_is_new(machine, CHECK_TCGEN05, inst, warp->load)) return;
-    Origin origin = {(Cta *)(uintptr_t)event->cta, warp->index, first_lane(event->lanes), inst};
-    OtherSide other = {
-        "it is being loaded here", {(Cta *)(uintptr_t)event->cta, warp->index, -1, warp->load}, 0};
-    machine_finding_pair(machine, CHECK_TCGEN05, &origin, &other,
-                         "tcgen05.wait::ld before the first use of the registers",
-                         "a register that tcgen05.ld delivers is used before tcgen05.wait::ld");
-    return;
-  }
 }
