@@ -108,8 +108,15 @@ BINARY(min_s32_relu, uint32_t, S32(a) < S32(b) ? (S32(a) > 0 ? a : 0) : S32(b) >
 #define PAIR(low, high) ((uint32_t)(uint16_t)(low) | (uint32_t)(high) << 16)
 BINARY(min_u16x2, uint32_t, PAIR(U16(a) < U16(b) ? a : b, a >> 16 < b >> 16 ? a >> 16 : b >> 16))
 BINARY(max_u16x2, uint32_t, PAIR(U16(a) > U16(b) ? a : b, a >> 16 > b >> 16 ? a >> 16 : b >> 16))
+static uint32_t relu16(uint32_t x) {
+  return S16(x) > 0 ? U16(x) : 0;
+}
 BINARY(min_s16x2, uint32_t, PAIR(S16(a) < S16(b) ? a : b, S16(a >> 16) < S16(b >> 16) ? a >> 16 : b >> 16))
 BINARY(max_s16x2, uint32_t, PAIR(S16(a) > S16(b) ? a : b, S16(a >> 16) > S16(b >> 16) ? a >> 16 : b >> 16))
+BINARY(min_s16x2_relu, uint32_t,
+       PAIR(relu16(S16(a) < S16(b) ? a : b), relu16(S16(a >> 16) < S16(b >> 16) ? a >> 16 : b >> 16)))
+BINARY(max_s16x2_relu, uint32_t,
+       PAIR(relu16(S16(a) > S16(b) ? a : b), relu16(S16(a >> 16) > S16(b >> 16) ? a >> 16 : b >> 16)))
 UNARY(abs16, uint32_t, U16(S16(a) < 0 ? 0 - a : a))
 UNARY(abs32, uint32_t, S32(a) < 0 ? 0 - a : a)
 UNARY(abs64, uint64_t, S64(a) < 0 ? 0 - a : a)
@@ -310,18 +317,16 @@ static const char *select_min(Inst *inst) {
   static const TypeRow rows[] = {{PT_u16, min_u32},     {PT_s16, min_s16},     {PT_u32, min_u32},
                                  {PT_s32, min_s32},     {PT_u64, min_u64},     {PT_s64, min_s64},
                                  {PT_u16x2, min_u16x2}, {PT_s16x2, min_s16x2}, {PT_none, NULL}};
-  if (inst_has(inst, MOD_relu))
-    return inst->exec = min_s32_relu, type0(inst) == PT_s32 ? NULL : ".relu needs .s32";
-  return by_type(inst, rows);
+  static const TypeRow relu[] = {{PT_s32, min_s32_relu}, {PT_s16x2, min_s16x2_relu}, {PT_none, NULL}};
+  return by_type(inst, inst_has(inst, MOD_relu) ? relu : rows);
 }
 
 static const char *select_max(Inst *inst) {
   static const TypeRow rows[] = {{PT_u16, max_u32},     {PT_s16, max_s16},     {PT_u32, max_u32},
                                  {PT_s32, max_s32},     {PT_u64, max_u64},     {PT_s64, max_s64},
                                  {PT_u16x2, max_u16x2}, {PT_s16x2, max_s16x2}, {PT_none, NULL}};
-  if (inst_has(inst, MOD_relu))
-    return inst->exec = max_s32_relu, type0(inst) == PT_s32 ? NULL : ".relu needs .s32";
-  return by_type(inst, rows);
+  static const TypeRow relu[] = {{PT_s32, max_s32_relu}, {PT_s16x2, max_s16x2_relu}, {PT_none, NULL}};
+  return by_type(inst, inst_has(inst, MOD_relu) ? relu : rows);
 }
 
 static const char *select_abs(Inst *inst) {
