@@ -54,11 +54,16 @@ def register(bits): return {1: 'p', 8: 'h', 16: 'h', 32: 'r', 64: 'l'}[bits]
 
 
 class Family:
-    def __init__(self, name, arch=90):
-        self.name, self.arch, self.rows = name, arch, []
+    def __init__(self, name, arch=90, shared=0):
+        self.name, self.arch, self.rows, self.shared = name, arch, [], shared
 
     def add(self, text, result, operands, fn):
         self.rows.append((text, result, operands.split() if isinstance(operands, str) else operands, fn))
+
+    def add_whole(self, text, result, operands, fn):
+        """fn gets lists of all 32 lanes' operands and returns the list of results."""
+        fn.whole = True
+        self.add(text, result, operands, fn)
 
     def inputs(self):
         r = rng(abs(hash_name(self.name)))
@@ -72,6 +77,10 @@ class Family:
     def expected(self, inputs):
         want = np.zeros((len(self.rows), 32), np.uint64)
         for i, (_, result, kinds, fn) in enumerate(self.rows):
+            if getattr(fn, 'whole', False):
+                lists = [[decode(kind, int(v)) for v in inputs[i, j]] for j, kind in enumerate(kinds)]
+                want[i] = [encode(result, v) for v in fn(*lists)]
+                continue
             for lane in range(32):
                 with np.errstate(all='ignore'):
                     v = fn(*(decode(kind, int(inputs[i, j, lane])) for j, kind in enumerate(kinds)))
@@ -79,9 +88,9 @@ class Family:
         return want
 
     def ptx(self):
-        lines = [f'.version 9.0', f'.target sm_{self.arch}a', '.address_size 64', '', f'.visible .entry {self.name}(.param .u64 inputs, .param .u64 results)', '{',
+        lines = [f'.version 9.0', f'.target sm_{self.arch}a', '.address_size 64', '', f'.visible .entry {self.name}(.param .u64 inputs, .param .u64 results)', '{'] + ([f'  .shared .align 16 .b8 box[{self.shared}];', '  .reg .b32 own;'] if self.shared else []) + [
                  '  .reg .b64 in, out, raw, lane;', '  .reg .b32 t, low;', '  ld.param.u64 in, [inputs];', '  ld.param.u64 out, [results];', '  mov.u32 t, %tid.x;',
-                 '  mul.wide.u32 lane, t, 8;', '  add.s64 in, in, lane;', '  add.s64 out, out, lane;']
+                 '  mul.wide.u32 lane, t, 8;', '  add.s64 in, in, lane;', '  add.s64 out, out, lane;'] + (['  mov.u32 own, box;', '  mad.lo.u32 own, t, 64, own;'] if self.shared else [])
         for i, (text, result, kinds, _) in enumerate(self.rows):
             lines.append('  {')
             kinds_of = {'a': 0, 'b': 1, 'c': 2}
@@ -280,7 +289,6 @@ def field(x, at, length):
 def compares():
     f = Family('compares')
     truth = {'eq': lambda x, y: x == y, 'ne': lambda x, y: x != y, 'lt': lambda x, y: x < y, 'le': lambda x, y: x <= y, 'gt': lambda x, y: x > y, 'ge': lambda x, y: x >= y}
-    near = lambda kinds: kinds
     for t in ('u16', 's16', 'u32', 's32', 'u64', 's64'):
         for name, fn in truth.items():
             f.add(f'setp.{name}.{t} d, a, b', 'pred', f'{t} {t}', fn)
@@ -329,7 +337,6 @@ def floats():
         f.add(f'max.{t} d, a, b', t, f'{t} {t}', maximum)
         f.add(f'mov.b{BITS[t]} b, a; setp.num.{t} c, a, a; neg.{t} d, a; selp.{t} d, d, 0{t[0]}{"7FFFFFFF" if t == "f32" else "7FF8000000000000"}, c'.replace('0f7FF8', '0d7FF8'), t, f'{t} {t} pred', lambda x, y, z: -x)
         f.add(f'setp.num.{t} c, a, a; abs.{t} d, a; selp.{t} d, d, 0{"f7FFFFFFF" if t == "f32" else "d7FF8000000000000"}, c', t, f'{t} {t} pred', lambda x, y, z: abs(x))
-        sign = lambda x, k: encode(k, x) >> BITS[k] - 1
     f.add('copysign.f32 d, a, b', 'b32', 'b32 b32', lambda x, y: y & 0x7FFFFFFF | x & 0x80000000)
     f.add('copysign.f64 d, a, b', 'b64', 'b64 b64', lambda x, y: y & 2**63 - 1 | x & 2**63)
     z = lambda g: lambda *v: flush(g(*(flush(x) for x in v)))
@@ -470,6 +477,96 @@ def narrow2(kind, x):
     return x if kind == 'bf16x2' or math.isnan(x) else narrow('f16', x, 'rn')
 
 
+def shuffles():
+    f = Family('warp_wide')
+    full = '0xffffffff'
+
+    def shuffle(mode, fn):
+        """b: lane or delta; c: clamp and segment mask, as the ISA's pseudocode reads them."""
+        def whole(values, bs, cs):
+            out = []
+            for lane in range(32):
+                b, clamp_value, mask = bs[lane] & 31, cs[lane] & 31, cs[lane] >> 8 & 31
+                most = lane & mask | clamp_value & ~mask & 31
+                least = lane & mask
+                j, valid = {'up': (lane - b, lane - b >= most), 'down': (lane + b, lane + b <= most), 'bfly': (lane ^ b, (lane ^ b) <= most),
+                            'idx': (least | b & ~mask & 31, (least | b & ~mask & 31) <= most)}[mode]
+                out.append(fn(values, lane, j, valid))
+            return out
+        return whole
+    for mode in ('up', 'down', 'bfly', 'idx'):
+        value = lambda v, lane, j, ok: v[j] if ok else v[lane]
+        f.add_whole(f'shfl.sync.{mode}.b32 d, a, 3, {0 if mode == "up" else 31}, {full}', 'b32', 'b32', lambda v, m=mode, g=value: shuffle(m, g)(v, [3] * 32, [0 if m == 'up' else 31] * 32))
+        f.add_whole(f'shfl.sync.{mode}.b32 d, a, b, c, {full}', 'b32', 'b32 u32 u32', shuffle(mode, value))
+        f.add_whole(f'{{ .reg .b32 x; shfl.sync.{mode}.b32 x|d, a, b, c, {full}; }}', 'pred', 'b32 u32 u32', shuffle(mode, lambda v, lane, j, ok: ok))
+    f.add_whole(f'vote.sync.all.pred d, a, {full}', 'pred', 'pred', lambda v: [all(v)] * 32)
+    f.add_whole(f'vote.sync.any.pred d, !a, {full}', 'pred', 'pred', lambda v: [not all(v)] * 32)
+    f.add_whole(f'vote.sync.uni.pred d, a, {full}', 'pred', 'pred', lambda v: [len(set(v)) == 1] * 32)
+    f.add_whole(f'vote.sync.ballot.b32 d, a, {full}', 'b32', 'pred', lambda v: [sum(int(x) << i for i, x in enumerate(v))] * 32)
+    f.add_whole(f'and.b32 a, a, 3; match.any.sync.b32 d, a, {full}', 'b32', 'b32', lambda v: [sum(int(x & 3 == y & 3) << i for i, y in enumerate(v)) for x in v])
+    f.add_whole(f'and.b64 a, a, 1; match.any.sync.b64 d, a, {full}', 'b32', 'b64', lambda v: [sum(int(x & 1 == y & 1) << i for i, y in enumerate(v)) for x in v])
+    f.add_whole(f'and.b32 a, a, 0; match.all.sync.b32 d|c, a, {full}', 'b32', 'b32 b32 pred', lambda v, w, p: [0xFFFFFFFF] * 32)
+    f.add_whole(f'{{ .reg .b32 x; match.all.sync.b32 x|d, a, {full}; }}', 'pred', 'b32', lambda v: [len(set(v)) == 1] * 32)
+    for op, fn in (('add', sum), ('min', min), ('max', max)):
+        for t in ('u32', 's32'):
+            f.add_whole(f'redux.sync.{op}.{t} d, a, {full}', t, t, lambda v, g=fn: [g(v)] * 32)
+    from functools import reduce
+    for op, fn in (('and', lambda x, y: x & y), ('or', lambda x, y: x | y), ('xor', lambda x, y: x ^ y)):
+        f.add_whole(f'redux.sync.{op}.b32 d, a, {full}', 'b32', 'b32', lambda v, g=fn: [reduce(g, v)] * 32)
+    f.add_whole(f'activemask.b32 d', 'b32', '', lambda: [0xFFFFFFFF] * 32)
+    f.add_whole(f'elect.sync _|d, {full}', 'pred', '', lambda: [i == 0 for i in range(32)])
+    f.add_whole('mov.u32 d, %lanemask_lt', 'b32', '', lambda: [(1 << i) - 1 for i in range(32)])
+    f.add_whole('mov.u32 d, %lanemask_ge', 'b32', '', lambda: [0xFFFFFFFF << i & 0xFFFFFFFF for i in range(32)])
+    f.add_whole('mov.u32 d, %laneid', 'b32', '', lambda: list(range(32)))
+    f.add_whole('mov.u32 d, WARP_SZ', 'b32', '', lambda: [32] * 32)
+    f.add('{ .reg .b32 x, y; add.cc.u32 x, a, b; addc.u32 d, c, 0; }', 'u32', 'u32 u32 u32', lambda x, y, z: z + (x + y >> 32))
+    f.add('{ .reg .b32 x; sub.cc.u32 x, a, b; subc.u32 d, c, 0; }', 'u32', 'u32 u32 u32', lambda x, y, z: z - (x < y))
+    f.add('{ .reg .b32 x; mad.lo.cc.u32 x, a, b, c; madc.hi.u32 d, a, b, 0; }', 'u32', 'u32 u32 u32', lambda x, y, z: x * y + z >> 32)
+    f.add('{ .reg .b64 x; add.cc.u64 x, a, b; addc.u64 d, c, 1; }', 'u64', 'u64 u64 u64', lambda x, y, z: z + (x + y >> 64) + 1)
+    return f
+
+
+def memories():
+    """Own 64 bytes of shared memory a thread, at register `own`."""
+    f = Family('memory', shared=2048)
+    for t in ('u8', 's8', 'u16', 's16', 'u32', 's32', 'u64', 's64'):
+        f.add(f'st.shared.b64 [own], a; ld.shared.{t} d, [own]' + ('; and.b16 d, d, 255' if BITS[t] == 8 else ''), t, 'u64', lambda x, k=t: x)
+        f.add(f'st.shared.b64 [own+8], 0; st.shared.{t} [own+9+-1], a; ld.shared.u64 d, [own+8]', 'u64', f'u{max(16, BITS[t])}', lambda x, n=BITS[t]: x % 2**n)
+    for t in ('s8', 's16', 'u16'):  # loads into a wider register extend
+        f.add(f'st.shared.b32 [own], a; ld.shared.{t} d, [own]', 's32', 'u32', lambda x, k=t: decode(k, x % 2 ** BITS[k]))
+    f.add('st.shared.v2.b32 [own+16], {a, b}; ld.shared.b64 d, [own+16]', 'b64', 'b32 b32', lambda x, y: y << 32 | x)
+    f.add('st.shared.v4.b32 [own+16], {a, b, c, 7}; { .reg .b32 x, y; ld.shared.v4.b32 {x, _, y, _}, [own+16]; mov.b64 d, {y, x}; }', 'b64', 'b32 b32 b32', lambda x, y, z: x << 32 | z)
+    f.add('{ .reg .b16 x; cvt.u16.u32 x, a; st.shared.v4.u16 [own], {x, x, 1, 2}; ld.shared.u64 d, [own]; }', 'b64', 'b32', lambda x: (x & 0xFFFF) * 0x10001 | 1 << 32 | 2 << 48)
+    f.add('st.shared.v2.b64 [own], {a, b}; { .reg .b64 x; ld.shared.v2.u64 {x, d}, [own]; }', 'b64', 'b64 b64', lambda x, y: y)
+    f.add('{ .reg .b64 g; cvt.u64.u32 g, own; cvta.shared.u64 g, g; st.u32 [g+4], a; ld.volatile.u32 d, [g+4]; }', 'b32', 'b32', lambda x: x)
+    f.add('{ .reg .b64 g, h; cvt.u64.u32 g, own; cvta.shared.u64 g, g; cvta.to.shared.u64 h, g; sub.s64 h, h, 0; cvt.u32.u64 d, h; sub.u32 d, d, own; }', 'b32', 'b32', lambda x: 0)
+    f.add('{ .local .b8 l[32]; .reg .b64 g; mov.b64 g, l; st.local.u64 [l+8], a; ld.local.u32 d, [g+12]; }', 'b32', 'b64', lambda x: x >> 32)
+    for order in ('relaxed.cta', 'relaxed.gpu', 'acquire.sys'):
+        f.add(f'st.shared.b32 [own], a; ld.{order}.shared.b32 d, [own]', 'b32', 'b32', lambda x: x)
+    f.add('st.release.gpu.shared.b32 [own], a; fence.acq_rel.gpu; membar.cta; ld.weak.shared.b32 d, [own]', 'b32', 'b32', lambda x: x)
+    ops = {'add': (('u32', 's32', 'u64', 'f32', 'f64', 'f16x2', 'bf16x2', 'f16', 'bf16'), lambda x, y: x + y), 'min': (('u32', 's32', 'u64', 's64'), min), 'max': (('u32', 's32', 'u64', 's64'), max),
+           'and': (('b32', 'b64'), lambda x, y: x & y), 'or': (('b32', 'b64'), lambda x, y: x | y), 'xor': (('b32', 'b64'), lambda x, y: x ^ y), 'exch': (('b32', 'b64'), lambda x, y: y),
+           'inc': (('u32',), lambda x, y: 0 if x >= y else x + 1), 'dec': (('u32',), lambda x, y: y if x == 0 or x > y else x - 1)}
+    for op, (types, fn) in ops.items():
+        for t in types:
+            n, spelled = BITS[t], 'noftz.' if t in ('f16', 'bf16', 'f16x2', 'bf16x2') else ''
+            raw = f'b{n}'
+            if t in ('f16x2', 'bf16x2'):
+                g = lambda x, y, k=t[:-2]: (exactly(k, add, x[0], y[0]), exactly(k, add, x[1], y[1]))
+            elif t in ('f32', 'f64', 'f16', 'bf16'):
+                g = lambda x, y, k=t: exactly(k, add, x, y)
+            else:
+                g = fn
+            f.add(f'st.shared.{raw} [own], a; {{ .reg .b{n} x; atom.relaxed.gpu.shared.{op}.{spelled}{t} x, [own], b; }} ld.shared.{raw} d, [own]', t, f'{t} {t}', g)
+            f.add(f'st.shared.{raw} [own], a; atom.shared.{op}.{spelled}{t} d, [own], b', raw, f'{raw} {raw}', lambda x, y: x)
+            if op != 'exch':
+                f.add(f'st.shared.{raw} [own], a; red.shared.{op}.{spelled}{t} [own], b; ld.shared.{raw} d, [own]', t, f'{t} {t}', g)
+    for n in (16, 32, 64):
+        f.add(f'st.shared.b{n} [own], a; {{ .reg .b{n} x; atom.acq_rel.cta.shared.cas.b{n} x, [own], a, b; atom.shared.cas.b{n} x, [own], c, 7; }} ld.shared.b{n} d, [own]', f'b{n}', f'b{n} b{n} b{n}',
+              lambda x, y, z: 7 if y == z else y)
+    return f
+
+
 def newer():
     f = Family('newer_forms', 100)
     f.add('max.f32 d, a, b, c', 'f32', 'f32 f32 f32', lambda x, y, z: maximum(maximum(x, y), z))
@@ -480,8 +577,7 @@ def newer():
             f.add(f'{name}.{suffix}.f32x2 d, a, b', 'f32x2', 'f32x2 f32x2', lift2(lambda x, y, o=op, m=mode: exactly('f32', o, x, y, mode=m)))
         f.add(f'fma.{suffix}.f32x2 d, a, b, c', 'f32x2', 'f32x2 f32x2 f32x2',
               lambda x, y, z, m=mode: tuple(exactly('f32', fma3, x[i], y[i], z[i], mode=m) for i in range(2)))
-    f.add('cvt.rs.f16x2.f32 d, a, b, c', 'b32', 'f32 f32 u32', None) if False else None
     return f
 
 
-FAMILIES = [integers(), bits_family(), compares(), floats(), halves(), conversions(), newer()]
+FAMILIES = [integers(), bits_family(), compares(), floats(), halves(), conversions(), shuffles(), memories(), newer()]
