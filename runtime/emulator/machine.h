@@ -96,9 +96,10 @@ struct Warp {
   uint32_t carry;            // the condition code of add.cc and the like, a bit a lane
   uint32_t cluster_arrived;  // lanes whose last barrier.cluster.arrive belongs to phase cluster_phase
   uint32_t cluster_phase;
-  bool rotate;  // a group used up its slice while others could run
-  int budget;   // instructions left of this slice
-  bool polled;  // this slice executed a polling instruction (machine_poll)
+  bool rotate;        // a group used up its slice while others could run
+  int budget;         // instructions left of this slice
+  bool polled;        // this slice executed a polling instruction (machine_poll)
+  uint64_t unpolled;  // instructions since the last slice that polled
 };
 
 typedef struct {

@@ -14,7 +14,7 @@ enum {
   PATIENCE = 4,     // quiet rounds before an engine is pushed on
   LIVELOCK = 4000,  // quiet rounds before it is a hang
 };
-#define NO_PROGRESS_STEPS 1000000000u  // instructions without any store, barrier or completed operation
+#define NO_PROGRESS_STEPS 300000000u  // instructions without any store, barrier or completed operation
 
 static uint64_t next_random(Cluster *cluster) {
   uint64_t x = cluster->rng += 0x9e3779b97f4a7c15u;
@@ -183,7 +183,7 @@ static Round run_round(Machine *machine, Cluster *cluster) {
       int budget = random ? 1 + (int)(next_random(cluster) % 64) : SLICE;
       if (!warp_slice(machine, warp, budget, &ran)) return ROUND_FAULT;
       ran_any |= ran;
-      computed |= ran && !warp->polled;
+      computed |= ran && warp->unpolled > SLICE;
     }
   }
   if (!engine_step(machine, cluster) || !finish_ctas(machine, cluster)) return ROUND_FAULT;

@@ -433,6 +433,7 @@ static bool run_group(Machine *machine, Warp *warp) {
 }
 
 bool warp_slice(Machine *machine, Warp *warp, int budget, bool *ran) {
+  uint64_t before = machine->steps;
   warp->budget = budget;
   warp->polled = false;
   while (warp->budget > 0 && warp->live != 0) {
@@ -444,5 +445,6 @@ bool warp_slice(Machine *machine, Warp *warp, int budget, bool *ran) {
     if (!run_group(machine, warp)) return false;
     if (warp->polled && warp->ngroups > 1) warp->rotate = true;
   }
+  warp->unpolled = warp->polled ? 0 : warp->unpolled + (machine->steps - before);
   return true;
 }
