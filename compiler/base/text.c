@@ -111,6 +111,13 @@ static int edit_distance(const char *a, int alen, const char *b, int blen) {
   return last[blen];
 }
 
+// `word` is some of the words that '_' joins in `candidate`: stages in num_stages.
+static bool is_part(const char *word, size_t len, const char *candidate) {
+  enum { TELLING = 4 };
+  const char *at = len < TELLING ? NULL : strstr(candidate, word);
+  return at && (at == candidate || at[-1] == '_') && (at[len] == '_' || at[len] == '\0');
+}
+
 const char *text_nearest(const char *word, const char *const *candidates, int count) {
   size_t len = strlen(word);
   if (len > LONGEST_WORD) return NULL;
@@ -120,9 +127,10 @@ const char *text_nearest(const char *word, const char *const *candidates, int co
     size_t other = strlen(candidates[i]);
     if (other > LONGEST_WORD) continue;
     int shorter = min_int((int)len, (int)other);
-    int distance = edit_distance(word, (int)len, candidates[i], (int)other);
+    bool part = is_part(word, len, candidates[i]);
+    int distance = part ? CASE_CHANGE : edit_distance(word, (int)len, candidates[i], (int)other);
     // A third of the word may be wrong; a word of which nothing is left is no suggestion.
-    bool near = distance <= ((int)len + 2) / 3 * EDIT && distance < shorter * EDIT;
+    bool near = part || (distance <= ((int)len + 2) / 3 * EDIT && distance < shorter * EDIT);
     if (!near || (best && distance >= best_distance)) continue;
     best = candidates[i];
     best_distance = distance;

@@ -31,7 +31,7 @@ __attribute__((format(printf, 2, 3))) void textbuf_printf(TextBuf *buf, const ch
 void textbuf_add(TextBuf *buf, const char *data, size_t len);
 void textbuf_puts(TextBuf *buf, const char *text);
 
-// The candidate nearest to `word` by edit distance, or NULL when none is near enough to suggest.
+// The candidate nearest to `word` by edit distance (one that has it as a part between underscores is nearer), or NULL when none is near enough to suggest.
 const char *text_nearest(const char *word, const char *const *candidates, int count);
 
 #endif

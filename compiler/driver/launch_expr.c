@@ -65,11 +65,10 @@ bool launch_expr_print(TextBuf *out, const TirValue *value, ExprStyle style, Spa
     textbuf_add(out, text.data, text.len);
     return true;
   }
-  diag_error(
-      ds, DIAG_launch_expression, span,
-      text.len > MAX_EXPR_BYTES
-          ? "this value takes too long an expression to be computed at launch"
-          : "this value depends on something that cannot be computed at launch: only sizes, integer parameters and integers can");
+  diag_error(ds, DIAG_launch_expression, span,
+             text.len > MAX_EXPR_BYTES ? "this value takes too long an expression to be computed at launch"
+                                       : "this value depends on something that cannot be computed at launch: "
+                                         "only sizes, integer parameters and integers can");
   return false;
 }
 

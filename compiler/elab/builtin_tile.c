@@ -49,6 +49,10 @@ static Value run_copy(Elab *e, const Call *call) {
   int64_t attrs[OP_MAX_ATTRS];
   const Span spans[3] = {call->spans[0], call->spans[1], {0, 0}};
   if (!elab_placed(e, call->span, "copy", true)) return value_poison();
+  const Value *width = &call->args[2];
+  int64_t number;
+  bool none = width->kind == VALUE_ABSENT || width->kind == VALUE_NONE;
+  if (!none && !need_int(e, width, call->spans[2], "coalesced_width of copy", &number)) return value_poison();
   if (!tile_copy_operands(e, &call->args[0], call->spans[0], &call->args[1], call->spans[1], &args[0],
                           &args[1]))
     return value_poison();

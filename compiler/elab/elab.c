@@ -76,6 +76,8 @@ static const Region *dependent_region(const Region *region) {
 bool elab_placed(Elab *e, Span span, const char *what, bool together) {
   if (e->region->kind == REGION_HOST) {
     diag_error(e->ds, DIAG_kernel_form, span, "%s stands outside `with Kernel(…)`", what);
+    if (e->with_span.end == 0)
+      diag_hint(e->ds, "a kernel's work is the body of `with Kernel(grid, threads=128) as bx:`");
     return false;
   }
   const Region *parallel = enclosing(e->region, REGION_PARALLEL);
@@ -151,8 +153,12 @@ static void remember_definable(Elab *e, Name name) {
 }
 
 bool elab_define(Elab *e, Name name, Value *out) {
-  bool found = false;
   remember_definable(e, name);
+  return elab_given(e, name, out);
+}
+
+bool elab_given(Elab *e, Name name, Value *out) {
+  bool found = false;
   for (int i = 0; i < e->options->ndefines; i++) {
     if (strcmp(e->options->defines[i].name, name) != 0) continue;
     *out = define_value(e, e->options->defines[i].value);
@@ -167,7 +173,12 @@ static void report_unused_defines(Elab *e) {
     const char *name = e->options->defines[i].name;
     diag_error(e->ds, DIAG_define, nowhere, "-D %s: no size or compile-time parameter has that name", name);
     const char *near = e->definable.len ? text_nearest(name, e->definable.data, e->definable.len) : NULL;
-    if (near) diag_hint(e->ds, "did you mean -D %s=…?", near);
+    TextBuf names = {.arena = e->arena};
+    for (int k = 0; k < e->definable.len; k++) textbuf_printf(&names, " %s", e->definable.data[k]);
+    if (near)
+      diag_hint(e->ds, "did you mean -D %s=…?", near);
+    else if (e->definable.len)
+      diag_hint(e->ds, "-D may set:%s", names.data);
   }
 }
 
@@ -254,20 +265,49 @@ static bool is_wanted(const Elab *e, const Stmt *stmt) {
   return stmt->kind == STMT_FUNCTION ? elab_makes_kernel(&stmt->function) : text_makes_kernel(e, stmt);
 }
 
-static void report_no_kernels(Elab *e) {
-  VEC(const char *) names = {0};
+// A function whose body opens `with Kernel(…)`.
+static bool opens_kernel(Elab *e, const FunctionDef *def) {
+  for (int i = 0; i < def->body.count; i++) {
+    const Stmt *stmt = def->body.stmts[i];
+    if (stmt->kind == STMT_WITH && strstr(elab_text(e, stmt->with.items[0].context->span), "Kernel("))
+      return true;
+  }
+  return false;
+}
+
+static void report_no_kernel_in_file(Elab *e) {
   for (int i = 0; i < e->ast->body.count; i++) {
     const Stmt *stmt = e->ast->body.stmts[i];
-    if (stmt->kind == STMT_FUNCTION) vec_push(e->arena, &names, stmt->function.name);
-  }
-  if (!e->options->kernel) {
-    diag_error(e->ds, DIAG_kernel_form, nowhere,
-               "the file holds no kernel: a function under @kernel or @T.prim_func");
+    if (stmt->kind != STMT_FUNCTION || !opens_kernel(e, &stmt->function)) continue;
+    diag_error(e->ds, DIAG_kernel_form, stmt->function.name_span,
+               "the file holds no kernel: '%s' opens `with Kernel(…)`, but is not declared to be one",
+               stmt->function.name);
+    diag_hint(e->ds, "write @kernel on the line above `def %s`", stmt->function.name);
     return;
+  }
+  diag_error(e->ds, DIAG_kernel_form, nowhere,
+             "the file holds no kernel: a function under @kernel or @T.prim_func");
+}
+
+static void report_no_kernels(Elab *e) {
+  VEC(const char *) names = {0};
+  TextBuf kernels = {.arena = e->arena};
+  if (!e->options->kernel) {
+    report_no_kernel_in_file(e);
+    return;
+  }
+  for (int i = 0; i < e->ast->body.count; i++) {
+    const Stmt *stmt = e->ast->body.stmts[i];
+    if (stmt->kind != STMT_FUNCTION) continue;
+    vec_push(e->arena, &names, stmt->function.name);
+    if (elab_makes_kernel(&stmt->function)) textbuf_printf(&kernels, " %s", stmt->function.name);
   }
   diag_error(e->ds, DIAG_kernel_form, nowhere, "the file holds no function '%s'", e->options->kernel);
   const char *near = names.len ? text_nearest(e->options->kernel, names.data, names.len) : NULL;
-  if (near) diag_hint(e->ds, "did you mean --kernel %s?", near);
+  if (near)
+    diag_hint(e->ds, "did you mean --kernel %s?", near);
+  else if (kernels.len)
+    diag_hint(e->ds, "its kernels are:%s", kernels.data);
 }
 
 // In Python the last definition of a name is the one that counts.
@@ -299,6 +339,7 @@ TirModule *elaborate(Arena *arena, Interner *names, const Module *ast, const Ela
   e.initialized = map_new(arena);
   e.host = elab_region_push(&e, REGION_HOST, nowhere, false);
   elaborate_file(&e);
-  if (diags_errors(ds) == errors) report_unused_defines(&e);
+  // Where parameters are in error, a name that they would have used may look unused.
+  if (!e.params_in_error) report_unused_defines(&e);
   return diags_errors(ds) == errors ? e.module : NULL;
 }

@@ -17,9 +17,19 @@ static const char *nearest_in_scope(Elab *e, Name name) {
   return candidates.len ? text_nearest(name, candidates.data, candidates.len) : NULL;
 }
 
+// What other languages call Python's constants.
+static const char *python_constant(Name name) {
+  static const char *const rows[][2] = {{"true", "True"}, {"false", "False"}, {"null", "None"},
+                                        {"NULL", "None"}, {"nil", "None"},    {"none", "None"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (strcmp(rows[i][0], name) == 0) return rows[i][1];
+  return NULL;
+}
+
 static Value unknown_name(Elab *e, Name name, Span span) {
   diag_error(e->ds, DIAG_unknown_name, span, "'%s' is not defined", name);
-  const char *near = nearest_in_scope(e, name);
+  const char *near = python_constant(name);
+  if (!near) near = nearest_in_scope(e, name);
   if (!near) near = builtin_nearest(name);
   if (near) diag_hint(e->ds, "did you mean '%s'?", near);
   return value_poison();

@@ -56,6 +56,7 @@ typedef struct Elab {
   int depth, calls;
   int64_t steps;
   VEC(const char *) definable;  // names that a -D could have set
+  bool params_in_error;         // of some kernel
   bool stopped;                 // a bound was exceeded: unwind quietly
 } Elab;
 
@@ -101,6 +102,8 @@ extern const Builtin builtins_python[], builtins_math[], builtins_memory[], buil
 
 // The -D value of a name as a value, marking it used; false when there is none or it is malformed (reported).
 bool elab_define(Elab *e, Name name, Value *out);
+// The same for a name that no -D may set.
+bool elab_given(Elab *e, Name name, Value *out);
 // Counts a step of work. False: a bound is exceeded (reported once).
 bool elab_step(Elab *e, Span span);
 // Descends a level; false: too deep (reported). elab_leave undoes it, also after false.

@@ -118,7 +118,7 @@ static Value compile_time_param(Elab *e, const Function *function, const Param *
 
 static Value tensor_param(Elab *e, const Param *param, const TensorSpec *spec) {
   Value value;
-  if (elab_define(e, param->name, &value)) {
+  if (elab_given(e, param->name, &value)) {
     diag_error(e->ds, DIAG_define, (Span){0, 0}, "-D %s: '%s' is a tensor", param->name, param->name);
     return value_poison();
   }
@@ -179,14 +179,22 @@ static void report_no_kernel(Elab *e, const Function *function) {
              function->def->name);
 }
 
+static void report_returned(Elab *e, const Block *body, Span span) {
+  for (int i = 0; i < body->count; i++)
+    if (body->stmts[i]->kind == STMT_RETURN) span = body->stmts[i]->span;
+  diag_error(e->ds, DIAG_kernel_form, span, "a kernel returns no number: its results go into its tensors");
+}
+
 void run_kernel_function(Elab *e, const Function *function) {
   Scope *outer = e->scope, *outer_kernel = e->kernel_scope;
   int errors = diags_errors(e->ds);
   e->scope = e->kernel_scope = scope_new(e->arena, function->closure);
   bind_kernel_params(e, function);
+  if (diags_errors(e->ds) != errors) e->params_in_error = true;
   e->returned = value_none();
   Flow flow = exec_block(e, &function->def->body);
   Value returned = flow == FLOW_RETURN ? e->returned : value_none();
+  if (value_is_number(&returned)) report_returned(e, &function->def->body, function->span);
   bool inner = returned.kind == VALUE_FUNCTION && returned.function->is_kernel && returned.function->def;
   if (inner && e->with_span.end == 0 && e->calls < MAX_CALLS) {
     e->calls++;
@@ -247,6 +255,10 @@ Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Bloc
   Value indices = block_indices(e, spec->rank);
   if (target) assign_target(e, target, &indices);
   Flow flow = exec_block(e, body);
+  if (flow == FLOW_RETURN && value_is_number(&e->returned)) {
+    report_returned(e, body, span);
+    e->returned = value_none();
+  }
   elab_region_pop(e);
   e->function_region = outer_function;
   if (!e->stopped) launch_check_limits(e);

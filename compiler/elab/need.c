@@ -132,6 +132,19 @@ static bool dtype_is_supported(DType dtype) {
   return false;
 }
 
+// A name that nothing defines is a size in an annotation; where an element type must stand it is a slip.
+static bool misspelt_dtype(Elab *e, const Value *value, Span span) {
+  static const char *const names[] = {"float32", "float16", "bfloat16", "int32",
+                                      "uint32",  "int8",    "uint8",    "bool"};
+  if (value->kind != VALUE_STAGED || value->staged->op->kind != OP_size) return false;
+  Name name = value->staged->op->name;
+  diag_error(e->ds, DIAG_value_kind, span, "'%s' is no element type", name);
+  const char *near = text_nearest(name, names, sizeof names / sizeof *names);
+  if (near) diag_hint(e->ds, "did you mean '%s'?", near);
+  if (e->kernel_scope) scope_bind(e->kernel_scope, name, value_poison(), e->host, span);
+  return true;
+}
+
 bool need_dtype(Elab *e, const Value *value, Span span, const char *what, DType *out) {
   if (!value_names_dtype(value, out)) {
     if (value->kind == VALUE_STRING) {
@@ -139,7 +152,7 @@ bool need_dtype(Elab *e, const Value *value, Span span, const char *what, DType 
                  (int)(value->string.len < 60 ? value->string.len : 60), value->string.data);
       return false;
     }
-    return wrong_kind(e, value, span, what, "an element type");
+    return misspelt_dtype(e, value, span) ? false : wrong_kind(e, value, span, what, "an element type");
   }
   if (dtype_is_supported(*out)) return true;
   diag_error(

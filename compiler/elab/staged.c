@@ -27,8 +27,20 @@ static bool int_fits(int64_t value, DType dtype) {
   return value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1);
 }
 
+// A finite number that rounds to an infinity of the type.
+static TirValue *float_constant(Elab *e, double value, DType dtype, Span span) {
+  double limit = dtype == DTYPE_f16    ? 65520.0
+                 : dtype == DTYPE_bf16 ? 0x1.ffp127
+                 : dtype == DTYPE_f32  ? 0x1.ffffffp127
+                                       : INFINITY;
+  if (isfinite(value) && fabs(value) >= limit)
+    diag_warning(e->ds, DIAG_arithmetic, span, "%g does not fit %s: it becomes infinite", value,
+                 dtype_name(dtype));
+  return tir_float(builder(e, span), dtype, value);
+}
+
 static TirValue *int_constant(Elab *e, int64_t value, DType dtype, Span span) {
-  if (dtype_is_float(dtype)) return tir_float(builder(e, span), dtype, (double)value);
+  if (dtype_is_float(dtype)) return float_constant(e, (double)value, dtype, span);
   if (dtype == DTYPE_bool) return tir_bool(builder(e, span), value != 0);
   if (!int_fits(value, dtype)) {
     diag_error(e->ds, DIAG_arithmetic, span, "%" PRId64 " does not fit %s", value, dtype_name(dtype));
@@ -38,7 +50,7 @@ static TirValue *int_constant(Elab *e, int64_t value, DType dtype, Span span) {
 }
 
 static TirValue *real_constant(Elab *e, double value, DType dtype, Span span) {
-  if (dtype_is_float(dtype)) return tir_float(builder(e, span), dtype, value);
+  if (dtype_is_float(dtype)) return float_constant(e, value, dtype, span);
   if (dtype == DTYPE_bool) return tir_bool(builder(e, span), value != 0);
   if (isnan(value) || fabs(value) > 9e18) {
     diag_error(e->ds, DIAG_arithmetic, span, "%g does not fit %s", value, dtype_name(dtype));
@@ -65,7 +77,7 @@ TirValue *staged_scalar(Elab *e, const Value *value, Span span) {
   case VALUE_INT:
     return int_constant(e, value->integer, DTYPE_i32, span);
   case VALUE_FLOAT:
-    return tir_float(builder(e, span), DTYPE_f32, value->real);
+    return float_constant(e, value->real, DTYPE_f32, span);
   case VALUE_STAGED:
     return value->staged;
   case VALUE_CELL:

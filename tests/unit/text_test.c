@@ -42,6 +42,7 @@ static void test_nearest(Checks *c) {
   CHECK_TEXT(c, text_nearest("n", words, COUNT), "N");
   CHECK_TEXT(c, text_nearest("print", words, COUNT), NULL);
   CHECK_TEXT(c, text_nearest("K", words, COUNT), NULL);
+  CHECK_TEXT(c, text_nearest("shared", words, COUNT), "alloc_shared");
   CHECK_TEXT(c, text_nearest("", words, COUNT), NULL);
   CHECK_TEXT(c, text_nearest("copy", words, 0), NULL);
   char huge[1000];
