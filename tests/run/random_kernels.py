@@ -13,7 +13,7 @@ import numpy as np
 
 import elementwise as types
 from elementwise import hold, number
-from run_case import CHECKS, ORDERS, exactly, untouched
+from run_case import CHECKS, ORDERS, SMALL, exactly, untouched
 
 SPELLING = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "u32": "uint32", "i8": "int8", "u8": "uint8"}
 DTYPES = list(SPELLING)
@@ -563,7 +563,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tilec")
     parser.add_argument("tile_run")
-    parser.add_argument("--count", type=int, default=12, help="kernels of each kind")
+    parser.add_argument("--count", type=int, default=3 if SMALL else 8, help="kernels of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--kind", choices=list(KINDS))
