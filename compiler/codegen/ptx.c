@@ -1,8 +1,8 @@
 // LLVM IR to PTX: the target machine, the one pass pipeline, the assembly printer.
 //
-// The pipeline is the same for every -O and much shorter than LLVM's own: default<O2> deletes one of two
-// equal MMAs, unrolls loops around them, and takes several times as long (rules L2). Tile passes have done
-// what is worth doing.
+// The pipeline is the same for every -O (functions of extreme length aside) and much shorter than LLVM's own:
+// default<O2> deletes one of two equal MMAs, unrolls loops around them, and takes several times as long (rules
+// L2). Tile passes have done what is worth doing.
 #include "codegen/cg.h"
 
 #include <string.h>
@@ -17,7 +17,14 @@ static const char pipeline[] =
     "function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),gvn,"
     "instcombine<no-verify-fixpoint>,simplifycfg,adce)";
 
-enum { MAX_INSTRUCTIONS = 8000 };  // of a function that LLVM's back end may optimise
+// For functions of tens of thousands of instructions: instcombine looks at every branch that tells something about
+// a value, so that its time is quadratic in guarded accesses (8000 of them take a minute).
+static const char short_pipeline[] = "function(sroa,early-cse,simplifycfg,adce)";
+
+enum {
+  MAX_COMBINED = 50000,    // instructions of a function that takes the whole pipeline
+  MAX_INSTRUCTIONS = 8000  // of one that LLVM's back end may optimise, after the pipeline
+};
 
 // LLVM's default handler would exit the process.
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
@@ -77,6 +84,15 @@ static int64_t count_instructions(LLVMValueRef function) {
   return count;
 }
 
+static int64_t longest_function(Cg *cg) {
+  int64_t longest = 0;
+  for (LLVMValueRef f = LLVMGetFirstFunction(cg->module); f; f = LLVMGetNextFunction(f)) {
+    int64_t count = count_instructions(f);
+    if (count > longest) longest = count;
+  }
+  return longest;
+}
+
 // LLVM's back end looks at every pair of addresses in straight code ("straight line strength reduction"):
 // 2000 guarded accesses take half a minute. Functions that long are printed without its optimisations; ptxas
 // does them again.
@@ -91,7 +107,8 @@ static void spare_long_functions(Cg *cg) {
 static bool optimise(Cg *cg) {
   if (cg->optimised) return true;
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(cg->module, pipeline, cg->machine, options);
+  const char *passes = longest_function(cg) > MAX_COMBINED ? short_pipeline : pipeline;
+  LLVMErrorRef error = LLVMRunPasses(cg->module, passes, cg->machine, options);
   LLVMDisposePassBuilderOptions(options);
   if (error) BUG("LLVM does not know the pass pipeline: %s", LLVMGetErrorMessage(error));
   spare_long_functions(cg);
