@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "codegen/nvvm.h"
+
 LLVMValueRef cg_intrinsic(Cg *cg, const char *name, LLVMTypeRef overload, int nargs, LLVMValueRef *args) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   if (!id) BUG("LLVM knows no intrinsic %s", name);
@@ -165,10 +167,10 @@ static LLVMValueRef float_binary(Cg *cg, const TirOp *op, LLVMValueRef lhs, LLVM
   return lhs;
 }
 
-// fp8 and smaller exist only as bytes to move.
+// fp8 and smaller are only moved and converted.
 static bool has_arithmetic(Cg *cg, const TirOp *op, DType dtype) {
   if (!dtype_is_float(dtype) || cg_type(cg, dtype) != cg->i8) return true;
-  cg_unsupported(cg, op, "arithmetic in %s; cast to f32 is not supported either", dtype_name(dtype));
+  cg_unsupported(cg, op, "arithmetic in %s; cast to f32", dtype_name(dtype));
   return false;
 }
 
@@ -272,8 +274,13 @@ static LLVMValueRef float_to_float(Cg *cg, LLVMValueRef value, DType from, DType
   return LLVMBuildFPTrunc(cg->builder, widen(cg, from, value), type, "");  // f16 to bf16 and back
 }
 
+static bool is_fp8(DType dtype) {
+  return dtype == DTYPE_e4m3 || dtype == DTYPE_e5m2;
+}
+
 static bool convertible(Cg *cg, const TirOp *op, DType dtype) {
-  if (!dtype_is_float(dtype) || (cg_type(cg, dtype) != cg->i8 && dtype != DTYPE_tf32)) return true;
+  if (!dtype_is_float(dtype) || is_fp8(dtype) || (cg_type(cg, dtype) != cg->i8 && dtype != DTYPE_tf32))
+    return true;
   cg_unsupported(cg, op, "conversion from or to %s", dtype_name(dtype));
   return false;
 }
@@ -281,6 +288,9 @@ static bool convertible(Cg *cg, const TirOp *op, DType dtype) {
 LLVMValueRef cg_cast(Cg *cg, const TirOp *op, LLVMValueRef value, DType from, DType to) {
   if (from == to) return value;
   if (!convertible(cg, op, from) || !convertible(cg, op, to)) return LLVMConstNull(cg_type(cg, to));
+  // By way of f32, which holds every f16, bf16 and fp8, and every integer that does not saturate.
+  if (is_fp8(from)) return cg_cast(cg, op, nvvm_fp8_to_f32(cg, value, from == DTYPE_e5m2), DTYPE_f32, to);
+  if (is_fp8(to)) return nvvm_f32_to_fp8(cg, cg_cast(cg, op, value, from, DTYPE_f32), to == DTYPE_e5m2);
   LLVMTypeRef type = cg_type(cg, to);
   if (dtype_is_float(from)) {
     if (dtype_is_float(to)) return float_to_float(cg, value, from, to);

@@ -15,7 +15,7 @@ static LLVMTypeRef float_type(Cg *cg, DType dtype) {
   if (dtype == DTYPE_f32 || dtype == DTYPE_tf32) return cg->f32;
   if (dtype == DTYPE_f16) return LLVMHalfTypeInContext(cg->context);
   if (dtype == DTYPE_bf16) return LLVMBFloatTypeInContext(cg->context);
-  return cg->i8;  // smaller floats are only moved
+  return cg->i8;  // smaller floats are only moved and converted
 }
 
 LLVMTypeRef cg_memory_type(Cg *cg, DType dtype) {
@@ -85,11 +85,9 @@ void emit_const(Cg *cg, const TirOp *op) {
   if (dtype_is_float(dtype)) {
     double number;
     memcpy(&number, &bits, sizeof number);
-    if (type == cg->i8) {
-      cg_unsupported(cg, op, "constants of %s", dtype_name(dtype));
-      return;
-    }
-    cg_set_value(cg, result, LLVMConstReal(type, number));
+    bool small = type == cg->i8;
+    LLVMValueRef constant = LLVMConstReal(small ? cg->f32 : type, number);
+    cg_set_value(cg, result, small ? cg_cast(cg, op, constant, DTYPE_f32, dtype) : constant);
   } else if (dtype == DTYPE_bool) {
     cg_set_value(cg, result, LLVMConstInt(type, bits != 0, false));
   } else {

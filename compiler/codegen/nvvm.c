@@ -2,6 +2,7 @@
 // signatures are those of LLVM 22.1; the verifier catches a wrong one.
 #include "codegen/nvvm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_ARGS = 12 };
@@ -165,28 +166,25 @@ void nvvm_tcgen05_wait_st(Cg *cg) {
   effect(cg, "llvm.nvvm.tcgen05.wait.st", 0, NULL);
 }
 
-static int log2_of(int n) {
-  int log = 0;
-  while (n > 1) n >>= 1, log++;
-  return log;
+LLVMValueRef nvvm_tcgen05_ld(Cg *cg, LLVMValueRef tmem, int n, int split) {
+  LLVMValueRef args[3] = {tmem_pointer(cg, tmem)};
+  int nargs = 1;
+  if (split) args[nargs++] = LLVMConstInt(cg->i64, (unsigned)split, false);
+  args[nargs++] = imm1(cg, false);
+  char name[64];
+  snprintf(name, sizeof name, "llvm.nvvm.tcgen05.ld.%s.x%d", split ? "16x32bx2" : "32x32b", n);
+  return effect(cg, name, nargs, args);
 }
 
-LLVMValueRef nvvm_tcgen05_ld(Cg *cg, LLVMValueRef tmem, int n) {
-  static const char *const names[] = {"llvm.nvvm.tcgen05.ld.32x32b.x1",  "llvm.nvvm.tcgen05.ld.32x32b.x2",
-                                      "llvm.nvvm.tcgen05.ld.32x32b.x4",  "llvm.nvvm.tcgen05.ld.32x32b.x8",
-                                      "llvm.nvvm.tcgen05.ld.32x32b.x16", "llvm.nvvm.tcgen05.ld.32x32b.x32",
-                                      "llvm.nvvm.tcgen05.ld.32x32b.x64", "llvm.nvvm.tcgen05.ld.32x32b.x128"};
-  LLVMValueRef args[] = {tmem_pointer(cg, tmem), imm1(cg, false)};
-  return effect(cg, names[log2_of(n)], 2, args);
-}
-
-void nvvm_tcgen05_st(Cg *cg, LLVMValueRef tmem, LLVMValueRef registers, int n) {
-  static const char *const names[] = {"llvm.nvvm.tcgen05.st.32x32b.x1",  "llvm.nvvm.tcgen05.st.32x32b.x2",
-                                      "llvm.nvvm.tcgen05.st.32x32b.x4",  "llvm.nvvm.tcgen05.st.32x32b.x8",
-                                      "llvm.nvvm.tcgen05.st.32x32b.x16", "llvm.nvvm.tcgen05.st.32x32b.x32",
-                                      "llvm.nvvm.tcgen05.st.32x32b.x64", "llvm.nvvm.tcgen05.st.32x32b.x128"};
-  LLVMValueRef args[] = {tmem_pointer(cg, tmem), registers, imm1(cg, false)};
-  effect(cg, names[log2_of(n)], 3, args);
+void nvvm_tcgen05_st(Cg *cg, LLVMValueRef tmem, LLVMValueRef registers, int n, int split) {
+  LLVMValueRef args[4] = {tmem_pointer(cg, tmem)};
+  int nargs = 1;
+  if (split) args[nargs++] = LLVMConstInt(cg->i64, (unsigned)split, false);
+  args[nargs++] = registers;
+  args[nargs++] = imm1(cg, false);
+  char name[64];
+  snprintf(name, sizeof name, "llvm.nvvm.tcgen05.st.%s.x%d", split ? "16x32bx2" : "32x32b", n);
+  effect(cg, name, nargs, args);
 }
 
 void nvvm_tcgen05_mma(Cg *cg, LLVMValueRef tmem_d, LLVMValueRef a_descriptor, LLVMValueRef b_descriptor,
@@ -223,4 +221,18 @@ LLVMValueRef nvvm_cos_approx(Cg *cg, LLVMValueRef x) {
 }
 LLVMValueRef nvvm_sqrt_rn(Cg *cg, LLVMValueRef x) {
   return value(cg, "llvm.nvvm.sqrt.rn.f", 1, &x);
+}
+
+LLVMValueRef nvvm_f32_to_fp8(Cg *cg, LLVMValueRef x, bool e5m2) {
+  LLVMValueRef args[] = {LLVMConstReal(cg->f32, 0.0), x};  // the second goes into the low byte
+  LLVMValueRef pair = value(cg, e5m2 ? "llvm.nvvm.ff.to.e5m2x2.rn" : "llvm.nvvm.ff.to.e4m3x2.rn", 2, args);
+  return LLVMBuildTrunc(cg->builder, pair, cg->i8, "");
+}
+
+LLVMValueRef nvvm_fp8_to_f32(Cg *cg, LLVMValueRef x, bool e5m2) {
+  LLVMValueRef args[] = {LLVMBuildZExt(cg->builder, x, cg->i16, "")};
+  LLVMValueRef pair =
+      value(cg, e5m2 ? "llvm.nvvm.e5m2x2.to.f16x2.rn" : "llvm.nvvm.e4m3x2.to.f16x2.rn", 1, args);
+  LLVMValueRef low = LLVMBuildExtractElement(cg->builder, pair, imm32(cg, 0), "");
+  return LLVMBuildFPExt(cg->builder, low, cg->f32, "");
 }

@@ -40,9 +40,10 @@ void nvvm_tcgen05_fence_before(Cg *cg);
 void nvvm_tcgen05_fence_after(Cg *cg);
 void nvvm_tcgen05_wait_ld(Cg *cg);
 void nvvm_tcgen05_wait_st(Cg *cg);
-// 32x32b, n registers (a power of two up to 128): i32 when n is 1, else <n x i32>.
-LLVMValueRef nvvm_tcgen05_ld(Cg *cg, LLVMValueRef tmem, int n);
-void nvvm_tcgen05_st(Cg *cg, LLVMValueRef tmem, LLVMValueRef registers, int n);
+// n registers (a power of two up to 128): i32 when n is 1, else <n x i32>. 32x32b; with a split 16x32bx2, whose
+// second half is so many columns further.
+LLVMValueRef nvvm_tcgen05_ld(Cg *cg, LLVMValueRef tmem, int n, int split);
+void nvvm_tcgen05_st(Cg *cg, LLVMValueRef tmem, LLVMValueRef registers, int n, int split);
 void nvvm_tcgen05_mma(Cg *cg, LLVMValueRef tmem_d, LLVMValueRef a_descriptor, LLVMValueRef b_descriptor,
                       LLVMValueRef instruction_descriptor, LLVMValueRef accumulate, MmaKind kind);
 
@@ -54,5 +55,9 @@ LLVMValueRef nvvm_rcp_approx(Cg *cg, LLVMValueRef x);
 LLVMValueRef nvvm_sin_approx(Cg *cg, LLVMValueRef x);
 LLVMValueRef nvvm_cos_approx(Cg *cg, LLVMValueRef x);
 LLVMValueRef nvvm_sqrt_rn(Cg *cg, LLVMValueRef x);
+
+// cvt.rn.satfinite to e4m3 or e5m2 (i8), and back, which is exact (PTX ISA 9.7.9.22).
+LLVMValueRef nvvm_f32_to_fp8(Cg *cg, LLVMValueRef x, bool e5m2);
+LLVMValueRef nvvm_fp8_to_f32(Cg *cg, LLVMValueRef x, bool e5m2);
 
 #endif

@@ -227,7 +227,11 @@ static Value run_infinity(Elab *e, const Call *call) {
 }
 
 static Value limit_of(DType dtype, bool max) {
-  double real = dtype == DTYPE_f16 ? 65504.0 : dtype == DTYPE_bf16 ? 0x1.FEp127 : 0x1.FFFFFEp127;
+  double real = dtype == DTYPE_f16    ? 65504.0
+                : dtype == DTYPE_bf16 ? 0x1.FEp127
+                : dtype == DTYPE_e4m3 ? 448.0
+                : dtype == DTYPE_e5m2 ? 57344.0
+                                      : 0x1.FFFFFEp127;
   if (dtype_is_float(dtype)) return value_float(max ? real : -real);
   if (dtype == DTYPE_bool) return value_bool(max);
   int bits = dtype_bits(dtype);

@@ -112,12 +112,12 @@ static bool dtype_is_supported(DType dtype) {
   case DTYPE_u32:
   case DTYPE_i8:
   case DTYPE_u8:
+  case DTYPE_e4m3:
+  case DTYPE_e5m2:
   case DTYPE_bool:
     return true;
   case DTYPE_f64:
   case DTYPE_tf32:
-  case DTYPE_e4m3:
-  case DTYPE_e5m2:
   case DTYPE_e2m3:
   case DTYPE_e3m2:
   case DTYPE_e2m1:
@@ -155,10 +155,10 @@ bool need_dtype(Elab *e, const Value *value, Span span, const char *what, DType 
     return misspelt_dtype(e, value, span) ? false : wrong_kind(e, value, span, what, "an element type");
   }
   if (dtype_is_supported(*out)) return true;
-  diag_error(
-      e->ds, DIAG_not_supported, span,
-      "element type %s is not supported yet; the legal ones are f32, f16, bf16, i32, u32, i8, u8, bool",
-      dtype_name(*out));
+  diag_error(e->ds, DIAG_not_supported, span,
+             "element type %s is not supported yet; the legal ones are f32, f16, bf16, e4m3, e5m2, i32, u32, "
+             "i8, u8, bool",
+             dtype_name(*out));
   return false;
 }
 

@@ -2,7 +2,7 @@
 //
 // The rules (docs/language.md): an integer constant takes the type of the other operand; a float constant
 // takes it when that is a float, else f32. Between staged values: float beats integer, wider beats narrower,
-// f16 with bf16 gives f32, and of two integers of one width the unsigned type wins. bool counts as i32 in
+// f16 with bf16 gives f32, 8-bit floats become f32, and of two integers of one width the unsigned type wins. bool counts as i32 in
 // arithmetic.
 #include "elab/elab_internal.h"
 
@@ -70,7 +70,7 @@ static TirValue *not_scalar(Elab *e, const Value *value, Span span) {
   return NULL;
 }
 
-TirValue *staged_scalar(Elab *e, const Value *value, Span span) {
+static TirValue *staged_raw(Elab *e, const Value *value, Span span) {
   switch (value->kind) {
   case VALUE_BOOL:
     return tir_bool(builder(e, span), value->boolean);
@@ -109,12 +109,24 @@ TirValue *staged_scalar(Elab *e, const Value *value, Span span) {
   return not_scalar(e, value, span);
 }
 
+// Nothing computes in 8-bit floats.
+static TirValue *widened(Elab *e, TirValue *scalar, Span span) {
+  bool narrow = scalar && dtype_is_float(scalar->type.dtype) && dtype_bits(scalar->type.dtype) == 8;
+  return narrow ? tir_cast(builder(e, span), DTYPE_f32, scalar) : scalar;
+}
+
+TirValue *staged_scalar(Elab *e, const Value *value, Span span) {
+  return widened(e, staged_raw(e, value, span), span);
+}
+
 TirValue *staged_as(Elab *e, const Value *value, DType dtype, Span span) {
   if (value->kind == VALUE_INT || value->kind == VALUE_BOOL)
     return int_constant(e, value_as_int(value), dtype, span);
   if (value->kind == VALUE_FLOAT) return real_constant(e, value->real, dtype, span);
-  TirValue *scalar = staged_scalar(e, value, span);
+  TirValue *scalar = staged_raw(e, value, span);
   if (!scalar || scalar->type.dtype == dtype) return scalar;
+  scalar = widened(e, scalar, span);
+  if (scalar->type.dtype == dtype) return scalar;
   if (dtype == DTYPE_bool) {
     Value staged = value_staged(scalar);
     return staged_condition(e, &staged, span);

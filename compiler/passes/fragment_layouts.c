@@ -248,15 +248,17 @@ static bool seed_layout(Solver *s, const Node *node, Layout *out) {
   const Type *type = &node->type;
   if (layout_row(type, s->threads, out)) return true;
   s->ok = false;
-  if (type->rank != 2 || type->shape[0] % LANES)
+  bool half = type->rank == 2 && type->shape[0] == LANES / 2;
+  if (type->rank != 2 || (type->shape[0] % LANES && !half))
     diag_error(s->cx->ds, DIAG_tmem_rows, node->seed->span,
-               "%s has %lld rows; TMEM is copied in multiples of %d rows for now",
-               tile_buffer_name(node->value), (long long)type->shape[0], LANES);
+               "%s has %lld rows; TMEM is copied in %d rows or multiples of %d",
+               tile_buffer_name(node->value), (long long)type->shape[0], LANES / 2, LANES);
   else
-    diag_error(
-        s->cx->ds, DIAG_fragment_threads, node->seed->span,
-        "threads=%d does not suit a fragment of %lld columns: %d groups of 4 warps share the columns evenly",
-        s->threads, (long long)type->shape[1], s->threads / LANES);
+    diag_error(s->cx->ds, DIAG_fragment_threads, node->seed->span,
+               "threads=%d does not suit a fragment of %lld columns: %d groups of 4 warps share the columns "
+               "evenly%s",
+               s->threads, (long long)type->shape[1], s->threads / LANES,
+               half ? ", and with 64 rows the halves of a warp do" : "");
   return false;
 }
 

@@ -6,7 +6,7 @@
 // Reports  Rows that are not 64 or a multiple of 128, too many columns with a table of who takes what,
 //          rounding.
 //
-// A buffer of r rows takes one 32-bit column for each of its columns and each block of 128 rows (PTX
+// A buffer of r rows takes one 32-bit column for each of its columns, f16 too, and each block of 128 rows (PTX
 // ISA 9.7.16.1: 128 lanes, allocations are powers of two of at least 32 columns). Nothing overlaps: every
 // buffer lives for the whole kernel.
 #include "passes/pass.h"
@@ -50,12 +50,12 @@ static bool check_rows(PassCx *cx, const TirOp *op) {
 
 static bool check_type(PassCx *cx, const TirOp *op) {
   const Type *type = &op->results[0]->type;
-  if (type->rank == 2 && dtype_bits(type->dtype) == 32) return true;
+  if (type->rank == 2 && (dtype_bits(type->dtype) == 32 || type->dtype == DTYPE_f16)) return true;
   TextBuf text = {.arena = cx->scratch};
   type_print(&text, type);
   diag_error(cx->ds, DIAG_tmem_type, op->span,
-             "%s is %s; TMEM buffers are two-dimensional with 32-bit elements for now", buffer_name(op),
-             text.data);
+             "%s is %s; TMEM buffers are two-dimensional with elements of 32 bits or f16 for now",
+             buffer_name(op), text.data);
   return false;
 }
 

@@ -95,14 +95,26 @@ bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   return true;
 }
 
+// How much a row has of the types that were asked for: both operands, one, none.
+static int likeness(const MmaShape *shape, DType a, DType b) {
+  bool same_a = shape->a == a, same_b = shape->b == b;
+  return same_a && same_b ? 2 : same_a || same_b ? 1 : 0;
+}
+
 static bool check_triple(const Target *target, const TirOp *op, Diags *ds) {
   DType a = op->args[0]->type.dtype, b = op->args[1]->type.dtype, c = op->args[2]->type.dtype;
   if (target_find_mma(target, a, b, c)) return true;
-  char legal[256] = "";
+  char legal[1024] = "";
+  int best = 0;
+  for (int i = 0; i < target->nmma; i++) {
+    int like = likeness(&target->mma[i], a, b);
+    if (like > best) best = like;
+  }
   for (int i = 0; i < target->nmma; i++) {
     const MmaShape *shape = &target->mma[i];
     size_t used = strlen(legal);
-    snprintf(legal + used, sizeof legal - used, "%s%s x %s -> %s", i ? ", " : "", dtype_name(shape->a),
+    if (likeness(shape, a, b) < best) continue;
+    snprintf(legal + used, sizeof legal - used, "%s%s x %s -> %s", used ? ", " : "", dtype_name(shape->a),
              dtype_name(shape->b), dtype_name(shape->c));
   }
   diag_error(ds, DIAG_mma_types, op->span, "%s has no %s of %s x %s -> %s; it has %s", target->name,
@@ -124,17 +136,19 @@ static bool check_spaces(const Target *target, const TirOp *op, Diags *ds) {
   return false;
 }
 
-// Operands whose rows run along K only: the other order needs other descriptors.
-static bool check_major(const TirOp *op, Diags *ds) {
-  if (op->attrs[GEMM_trans_a]) {
-    diag_error(ds, DIAG_mma_major, op->span, "operand %s is stored [k, m]; only [m, k] is supported yet",
-               label(op->args[0]));
-    return false;
-  }
-  if (!op->attrs[GEMM_trans_b]) {
-    diag_error(ds, DIAG_mma_major, op->span, "operand %s is stored [k, n]; only [n, k] is supported yet",
-               label(op->args[1]));
-    diag_hint(ds, "store it as [n, k] and write transpose_B=True");
+static bool is_mn_major(const TirOp *op, int i) {
+  return i == 0 ? op->attrs[GEMM_trans_a] != 0 : op->attrs[GEMM_trans_b] == 0;
+}
+
+// Whether an operand may be stored with M or N innermost.
+static bool check_major(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
+  static const char *const stored[] = {"[k, m]", "[k, n]"}, *const takes[] = {"[m, k]", "[n, k]"},
+                           *const remedy[] = {"transpose_A=False", "transpose_B=True"};
+  for (int i = 0; i < 2 && !shape->mn_major; i++) {
+    if (!is_mn_major(op, i)) continue;
+    diag_error(ds, DIAG_mma_major, op->span, "operand %s is stored %s; %s takes %s operands only as %s",
+               label(op->args[i]), stored[i], target->name, dtype_name(op->args[i]->type.dtype), takes[i]);
+    diag_hint(ds, "store it as %s and write %s", takes[i], remedy[i]);
     return false;
   }
   return true;
@@ -142,33 +156,61 @@ static bool check_major(const TirOp *op, Diags *ds) {
 
 static bool check_m(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
   int64_t m = op->args[2]->type.shape[0];
-  if (m > 0 && m % shape->m[0] == 0) return true;
-  diag_error(ds, DIAG_mma_m, op->span, "M = %lld is not made of %d rows; %s multiplies %d rows at a time",
-             (long long)m, shape->m[0], target->name, shape->m[0]);
+  if (target_mma_extents(target, shape, m)) return true;
+  char single[64] = "";
+  int64_t next = 0;  // the least legal M that is large enough
+  for (const MmaExtents *e = shape->extents; e->m; e++) {
+    bool repeats = e->m >= target->tmem_lanes;
+    if (!repeats) snprintf(single, sizeof single, "M = %d and ", e->m);
+    if (repeats)
+      next = (m + e->m - 1) / e->m * e->m;
+    else if (m <= e->m)
+      next = e->m;
+  }
+  diag_error(ds, DIAG_mma_m, op->span, "M = %lld is not made of %d rows; %s takes %smultiples of %d",
+             (long long)m, shape->extents[0].m, target->name, single, shape->extents[0].m);
   diag_hint(ds,
             "make the tile %lld rows high; rows past the end of the tensor read zeros and are not written",
-            (long long)(m + shape->m[0] - 1) / shape->m[0] * shape->m[0]);
+            (long long)next);
   return false;
 }
 
 static bool check_n(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
   int64_t n = op->args[2]->type.shape[1];
-  if (n >= shape->n_min && n % shape->n_step == 0) return true;
+  const MmaExtents *extents = target_mma_extents(target, shape, op->args[2]->type.shape[0]);
+  if (!extents) return true;  // check_m has said so
+  int step = target_mma_n_step(shape, extents, is_mn_major(op, 1));
+  int least = extents->n_min > step ? extents->n_min : step;
+  if (n >= least && n % step == 0) return true;
   diag_error(
       ds, DIAG_mma_n, op->span,
       "N = %lld is not a multiple of %d; %s takes N = %d to %d in steps of %d, and multiples of %d beyond",
-      (long long)n, shape->n_step, target->name, shape->n_min, shape->n_max, shape->n_step, shape->n_step);
+      (long long)n, step, target->name, least, extents->n_max, step, step);
   return false;
 }
 
 static bool check_k(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
-  int64_t k = op->args[0]->type.shape[1];
+  int64_t k = op->args[0]->type.shape[is_mn_major(op, 0) ? 0 : 1];
   if (k > 0 && k % shape->k_atom == 0) return true;
   diag_error(ds, DIAG_mma_k, op->span,
              "K = %lld is not a multiple of %d, the elements of %s that one instruction of %s takes",
              (long long)k, shape->k_atom, dtype_name(shape->a), target->name);
   diag_hint(ds, "use a tile with K = %lld; columns past the end of the tensor read zeros",
             (long long)(k + shape->k_atom - 1) / shape->k_atom * shape->k_atom);
+  return false;
+}
+
+// Rows of an operand are cut into panels of a swizzle, the narrowest of 32 bytes.
+static bool check_panels(const Target *target, const TirOp *op, int i, Diags *ds) {
+  enum { NARROWEST = 32 };
+  const Type *root = &rule_tile(op->args[i]).root->type;
+  int64_t elements = root->shape[root->rank - 1], bytes = elements * dtype_bytes(root->dtype);
+  if (rule_shared_span(target, root, true)) return true;
+  diag_error(ds, DIAG_mma_panel, op->span,
+             "rows of %s have %lld elements (%lld bytes); rows of an operand are a multiple of %d elements "
+             "(%d bytes)",
+             label(op->args[i]), (long long)elements, (long long)bytes, NARROWEST / dtype_bytes(root->dtype),
+             NARROWEST);
   return false;
 }
 
@@ -179,47 +221,74 @@ static const char *start_text(TirRange start, char out[32]) {
   return out;
 }
 
-// A slice of a shared operand must start on a swizzle atom (8 rows) and on a K atom; leading dimensions count
-// in rows.
-static bool check_operand_slice(const MmaShape *shape, const TirOp *op, int i, Diags *ds) {
+static bool is_dense(const RuleTile *tile) {
+  return tile->dim[0] == tile->root->type.rank - 2 && tile->dim[1] == tile->root->type.rank - 1;
+}
+
+// The step in which columns of an operand may start: K atoms, or, with M or N innermost, the panels of the swizzle,
+// since only the first panel's end is known to the hardware. A tile inside one panel may start anywhere on a
+// power of two that is no less than its width.
+static int64_t column_step(const Target *target, const MmaShape *shape, const RuleTile *tile, bool mn_major) {
+  if (!mn_major) return shape->k_atom;
+  int64_t panel = rule_shared_span(target, &tile->root->type, true) / dtype_bytes(tile->root->type.dtype),
+          step = 8;
+  while (step < tile->extent[tile->dim[1]]) step *= 2;
+  return step < panel ? step : panel;
+}
+
+// A slice of a shared operand must start on a swizzle atom (8 rows) and where instructions can begin along its
+// rows; leading dimensions count in rows.
+static bool check_operand_slice(const Target *target, const MmaShape *shape, const TirOp *op, int i,
+                                Diags *ds) {
   RuleTile tile = rule_tile(op->args[i]);
+  if (!check_panels(target, op, i, ds)) return false;
   int rank = tile.root->type.rank;
   int64_t rows = 0, columns = tile.start[tile.dim[1]].multiple, stride = 1;
   for (int d = rank - 2; d >= 0; stride *= tile.root->type.shape[d--])
     rows = tir_gcd(rows, tile.start[d].multiple * stride);
-  bool in_place = tile.dim[0] == rank - 2 && tile.dim[1] == rank - 1;
-  if (in_place && rows % 8 == 0 && columns % shape->k_atom == 0) return true;
+  int64_t step = column_step(target, shape, &tile, is_mn_major(op, i));
+  if (is_dense(&tile) && rows % 8 == 0 && columns % step == 0) return true;
   char row[32], column[32];
   diag_error(ds, DIAG_mma_slice, op->span,
-             "the slice of %s must start at a multiple of 8 rows and of %d columns, in its last two "
+             "the slice of %s must start at a multiple of 8 rows and of %lld columns, in its last two "
              "dimensions; it starts at row %s and column %s",
-             label(tile.root), shape->k_atom, start_text(tile.start[tile.dim[0]], row),
+             label(tile.root), (long long)step, start_text(tile.start[tile.dim[0]], row),
              start_text(tile.start[tile.dim[1]], column));
   return false;
 }
 
-static bool check_accumulator_slice(const MmaShape *shape, const TirOp *op, Diags *ds) {
+// Instructions of fewer rows than TMEM has lanes spread them over all lanes: their accumulator has no other rows.
+static bool check_accumulator_slice(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
   RuleTile tile = rule_tile(op->args[2]);
-  if (tile.start[0].multiple % shape->m[0] == 0 && tile.start[1].multiple % shape->n_min == 0) return true;
+  int64_t m = op->args[2]->type.shape[0];
+  const MmaExtents *extents = target_mma_extents(target, shape, m);
+  if (!extents) return true;
+  if (extents->m < target->tmem_lanes && tile.root->type.shape[0] != m) {
+    diag_error(ds, DIAG_mma_slice, op->span,
+               "a slice of %lld rows of %s: a product of %lld rows takes a whole accumulator of as many",
+               (long long)m, label(tile.root), (long long)m);
+    return false;
+  }
+  if (tile.start[0].multiple % extents->m == 0 && tile.start[1].multiple % extents->n_min == 0) return true;
   char row[32], column[32];
   diag_error(ds, DIAG_mma_slice, op->span,
              "the slice of %s must start at a multiple of %d rows and of %d columns; it starts at row %s and "
              "column %s",
-             label(tile.root), shape->m[0], shape->n_min, start_text(tile.start[0], row),
+             label(tile.root), extents->m, extents->n_min, start_text(tile.start[0], row),
              start_text(tile.start[1], column));
   return false;
 }
 
 bool rule_gemm(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   (void)variant_tma;
-  if (!check_spaces(target, op, ds) || !check_triple(target, op, ds) || !check_major(op, ds)) return false;
+  if (!check_spaces(target, op, ds) || !check_triple(target, op, ds)) return false;
   const MmaShape *shape =
       target_find_mma(target, op->args[0]->type.dtype, op->args[1]->type.dtype, op->args[2]->type.dtype);
-  bool ok = check_m(target, shape, op, ds);
+  bool ok = check_major(target, shape, op, ds) && check_m(target, shape, op, ds);
   ok = check_n(target, shape, op, ds) && ok;
   ok = check_k(target, shape, op, ds) && ok;
-  for (int i = 0; i < 2; i++) ok = check_operand_slice(shape, op, i, ds) && ok;
-  ok = check_accumulator_slice(shape, op, ds) && ok;
+  for (int i = 0; i < 2 && ok; i++) ok = check_operand_slice(target, shape, op, i, ds) && ok;
+  ok = check_accumulator_slice(target, shape, op, ds) && ok;
   if (ok) op->attrs[GEMM_path] = PATH_MMA;
   return ok;
 }

@@ -44,3 +44,15 @@ const MmaShape *target_find_mma(const Target *target, DType a, DType b, DType c)
   }
   return NULL;
 }
+
+const MmaExtents *target_mma_extents(const Target *target, const MmaShape *shape, int64_t m) {
+  for (const MmaExtents *extents = shape->extents; extents->m; extents++) {
+    bool repeats = extents->m >= target->tmem_lanes;
+    if (m > 0 && (repeats ? m % extents->m == 0 : m == extents->m)) return extents;
+  }
+  return NULL;
+}
+
+int target_mma_n_step(const MmaShape *shape, const MmaExtents *extents, bool b_mn_major) {
+  return b_mn_major && shape->mn_n_step > extents->n_step ? shape->mn_n_step : extents->n_step;
+}

@@ -6,13 +6,21 @@
 #include "base/diag.h"
 #include "tir/tir.h"
 
+// What one MMA instruction takes at one number of rows. Rows below those of TMEM stand alone; whole TMEM rows
+// repeat.
+typedef struct {
+  int m;
+  int n_min, n_max, n_step;
+} MmaExtents;
+
 // One family of MMA instructions: element types, atoms and legal extents (PTX ISA 9.7.16.2, table 39).
 typedef struct {
   DType a, b, c;
-  int k_atom;                // elements of K one instruction consumes
-  int m[3];                  // legal M of one instruction, 0-terminated
-  int n_min, n_max, n_step;  // legal N of one instruction at M = 128
-  int kind;                  // the instruction's kind field (0 f16, 1 tf32, 2 f8f6f4, 3 i8)
+  int k_atom;             // elements of K one instruction consumes
+  MmaExtents extents[3];  // most rows first, m = 0 ends
+  bool mn_major;          // operands may be stored with M or N innermost (table 52)
+  int mn_n_step;          // legal N when B is
+  int kind;               // the instruction's kind field (0 f16, 1 tf32, 2 f8f6f4, 3 i8)
 } MmaShape;
 
 typedef struct Target Target;
@@ -40,5 +48,9 @@ bool target_known(const char *name);
 int target_count(void);
 const Target *target_at(int index);
 const MmaShape *target_find_mma(const Target *target, DType a, DType b, DType c);  // NULL: no such triple
+// The instruction that makes up M rows of an accumulator; NULL: none does.
+const MmaExtents *target_mma_extents(const Target *target, const MmaShape *shape, int64_t m);
+// The step of N, with B stored either way.
+int target_mma_n_step(const MmaShape *shape, const MmaExtents *extents, bool b_mn_major);
 
 #endif

@@ -27,6 +27,11 @@ static double round_to(double value, int digits, int least, double largest) {
   return fabs(rounded) > largest ? copysign(INFINITY, value) : rounded;
 }
 
+// The 8-bit floats saturate.
+static double round_small(double value, int digits, int least, double largest) {
+  return fabs(value) > largest ? copysign(largest, value) : round_to(value, digits, least, largest);
+}
+
 bool fold_round(DType dtype, double value, double *out) {
   if (dtype == DTYPE_f64)
     *out = value;
@@ -36,6 +41,10 @@ bool fold_round(DType dtype, double value, double *out) {
     *out = round_to(value, 11, -14, 65504);
   else if (dtype == DTYPE_bf16)
     *out = round_to(value, 8, -126, 0x1.fep127);
+  else if (dtype == DTYPE_e4m3)
+    *out = round_small(value, 4, -6, 448);
+  else if (dtype == DTYPE_e5m2)
+    *out = round_small(value, 3, -14, 57344);
   else if (dtype == DTYPE_tf32)
     *out = round_to(value, 11, -126, 0x1.ffcp127);
   else

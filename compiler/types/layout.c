@@ -37,16 +37,22 @@ Layout layout_flat(const Type *type, int threads) {
 }
 
 bool layout_row(const Type *type, int threads, Layout *out) {
-  enum { LANES = 128 };
-  if (type->rank != 2 || type->shape[0] <= 0 || type->shape[0] % LANES || threads <= 0 || threads % LANES)
-    return false;
-  int64_t groups = threads / LANES, columns = type->shape[1];
-  if (columns <= 0 || columns % groups) return false;
+  enum { LANES = 128, WARP = 32 };
+  if (type->rank != 2 || type->shape[0] <= 0 || threads <= 0 || threads % LANES) return false;
+  int64_t rows = type->shape[0], columns = type->shape[1], groups = threads / LANES;
+  int64_t halves = rows == LANES / 2 ? 2 : 1, share = columns / (groups * halves);
+  if ((halves == 1 && rows % LANES) || columns <= 0 || columns % (groups * halves)) return false;
   *out = (Layout){.kind = LAYOUT_FRAGMENT};
-  add_thread(out, LANES, columns);
+  if (halves == 1) {
+    add_thread(out, LANES, columns);
+  } else {
+    add_thread(out, WARP / 2, columns);
+    add_thread(out, 2, share);
+    add_thread(out, LANES / WARP, WARP / 2 * columns);
+  }
   add_thread(out, groups, columns / groups);
-  add_register(out, columns / groups, 1);
-  add_register(out, type->shape[0] / LANES, LANES * columns);
+  add_register(out, share, 1);
+  if (halves == 1) add_register(out, rows / LANES, LANES * columns);
   return true;
 }
 

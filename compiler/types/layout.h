@@ -6,7 +6,7 @@
 // tail). A shared layout is row-major, or cut into panels of `span` bytes of the last dimension with the
 // hardware's XOR swizzle (PTX ISA 5.5.7: 32B, 64B, 128B): panel p = column / panel_columns starts at p * rows
 // * span bytes. A TMEM layout names columns of the kernel's one allocation: rows are lanes, blocks of 128
-// rows follow in columns.
+// rows follow in columns; of 64 rows, each warp's 32 lanes hold 16 in the lower half.
 #ifndef TILEC_TYPES_LAYOUT_H
 #define TILEC_TYPES_LAYOUT_H
 
@@ -40,8 +40,9 @@ typedef struct {
 // flat: consecutive threads hold consecutive vectors of up to 16 bytes (coalesced); right for any shape and
 // count.
 Layout layout_flat(const Type *type, int threads);
-// row: thread t holds row t mod 128 (TMEM's 32x32b access); warpgroups beyond the first split the columns.
-// The buffer has rank 2 and rows a multiple of 128; threads is a multiple of 128. False when that does not
+// row: thread t holds row t mod 128 (TMEM's 32x32b access); warpgroups beyond the first split the columns. 64 rows
+// take half of the lanes: each warp has 16 rows, and its upper 16 threads the second half of the columns (16x32bx2).
+// The buffer has rank 2 and 64 rows or a multiple of 128; threads is a multiple of 128. False when that does not
 // divide.
 bool layout_row(const Type *type, int threads, Layout *out);
 // Every thread holds everything.

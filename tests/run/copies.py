@@ -12,7 +12,8 @@ import numpy as np
 
 import elementwise as types
 
-DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "u32": "uint32", "i8": "int8", "u8": "uint8"}
+DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "u32": "uint32", "i8": "int8", "u8": "uint8",
+          "e4m3": "float8_e4m3", "e5m2": "float8_e5m2"}
 
 
 class Case:

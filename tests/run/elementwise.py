@@ -13,12 +13,37 @@ import numpy as np
 FACTS = "typed, selected, laid_out, fragments, tmem_placed, synced, smem_placed"
 BLOCK = 256
 FLOATS = ["f32", "f16", "bf16"]
+FP8 = ["e4m3", "e5m2"]  # moved and converted only
 INTS = ["i32", "u32", "i8", "u8"]
 NUMPY = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "u32": np.uint32, "i8": np.int8,
-         "u8": np.uint8, "bool": np.uint8}
+         "u8": np.uint8, "bool": np.uint8, "e4m3": np.uint8, "e5m2": np.uint8}
 
 
-# ---- bf16 is held as its bits
+# ---- fp8 and bf16 are held as their bits
+
+def fp8_values(dtype):
+    """The number of each of the 256 codes (OCP 8-bit floating point): e4m3 has no infinities, e5m2 is the top of f16."""
+    code = np.arange(256)
+    if dtype == "e5m2":
+        return (code.astype(np.uint16) << 8).view(np.float16).astype(np.float32)
+    exponent, fraction = code >> 3 & 15, code & 7
+    value = np.where(exponent == 0, fraction / 8 * 2.0 ** -6, (1 + fraction / 8) * 2.0 ** (exponent - 7))
+    value[(code & 127) == 127] = np.nan
+    return np.where(code & 128, -value, value).astype(np.float32)
+
+
+def to_fp8(dtype, values):
+    """Rounds to the nearest, ties to even; beyond the largest number it is the largest number."""
+    table = fp8_values(dtype)[:128]
+    finite = table[np.isfinite(table)].astype(np.float64)
+    size = np.abs(np.asarray(values, np.float64))
+    above = np.clip(np.searchsorted(finite, size), 1, len(finite) - 1)
+    down, up = size - finite[above - 1], finite[above] - size
+    even = np.where((above - 1) % 2 == 0, above - 1, above)
+    code = np.where(down < up, above - 1, np.where(up < down, above, even))
+    code = np.where(np.isnan(size), 127, code) | np.where(np.signbit(values) & ~np.isnan(size), 128, 0)
+    return code.astype(np.uint8)
+
 
 def to_bf16(values):
     bits = np.asarray(values, np.float32).view(np.uint32).astype(np.uint64)
@@ -30,6 +55,8 @@ def number(dtype, array):
     """The numbers an array holds, as f32 (floats) or the array itself."""
     if dtype == "bf16":
         return (array.astype(np.uint32) << 16).view(np.float32)
+    if dtype in ("e4m3", "e5m2"):
+        return fp8_values(dtype)[array]
     return array.astype(np.float32) if dtype == "f16" else array
 
 
@@ -37,6 +64,8 @@ def hold(dtype, values):
     """f32 results rounded to a float type."""
     if dtype == "bf16":
         return to_bf16(values)
+    if dtype in ("e4m3", "e5m2"):
+        return to_fp8(dtype, values)
     with np.errstate(over="ignore"):
         return np.asarray(values, np.float32).astype(NUMPY[dtype])
 
@@ -65,6 +94,8 @@ def int_inputs(dtype, seed):
 def inputs(dtype, seed):
     if dtype == "bool":
         return np.random.default_rng(seed).integers(0, 2, 700).astype(np.uint8)
+    if dtype in FP8:
+        return np.resize(np.random.default_rng(seed).permutation(256), 700).astype(np.uint8)
     return float_inputs(dtype, seed) if dtype in FLOATS else int_inputs(dtype, seed)
 
 
@@ -98,7 +129,7 @@ class Case:
         with np.errstate(all="ignore"):
             want = self.reference(*self.arrays)
         a, b = number(self.result, got), number(self.result, want)
-        if self.result in FLOATS:
+        if self.result in FLOATS + FP8:
             same = (a == b) | (np.isnan(a) & np.isnan(b))
             if self.tolerance:
                 relative, absolute = self.tolerance
@@ -194,9 +225,11 @@ def convert(source, target):
         values = number(source, a)
         if target == "bool":
             return (values != 0).astype(np.uint8)
-        if source in FLOATS and target in FLOATS:
+        if source in FLOATS + FP8 and target in FLOATS + FP8:
             return hold(target, values)
-        if source in FLOATS:
+        if target in FP8:
+            return hold(target, values.astype(np.float32))
+        if source in FLOATS + FP8:
             info = np.iinfo(NUMPY[target])
             clean = np.where(np.isnan(values), 0, values).astype(np.float64)
             return np.clip(np.trunc(clean), info.min, info.max).astype(NUMPY[target])
@@ -226,7 +259,7 @@ def round_integers(target, values):
 
 
 def conversions():
-    types = FLOATS + INTS + ["bool"]
+    types = FLOATS + INTS + ["bool"] + FP8
     for source in types:
         for target in types:
             if source == target:

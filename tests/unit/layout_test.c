@@ -61,6 +61,16 @@ static void test_row(Checks *c) {
   check_cover(c, &layout, 256 * 64, 1);
   CHECK(c, !layout_row(&type, 96, &layout));
   type = buffer(DTYPE_f32, SPACE_FRAGMENT, 2, 64, 64);
+  CHECK(c, layout_row(&type, 128, &layout));  // 16 rows a warp, halves of the columns
+  CHECK_INT(c, layout_element(&layout, 32 + 5, 3), (16 + 5) * 64 + 3);
+  CHECK_INT(c, layout_element(&layout, 32 + 16 + 5, 3), (16 + 5) * 64 + 32 + 3);
+  check_cover(c, &layout, 64 * 64, 1);
+  CHECK(c, layout_row(&type, 256, &layout));
+  CHECK_INT(c, layout_element(&layout, 128 + 16 + 5, 3), 5 * 64 + 32 + 16 + 3);
+  check_cover(c, &layout, 64 * 64, 1);
+  type = buffer(DTYPE_f32, SPACE_FRAGMENT, 2, 64, 33);
+  CHECK(c, !layout_row(&type, 128, &layout));
+  type = buffer(DTYPE_f32, SPACE_FRAGMENT, 2, 96, 64);
   CHECK(c, !layout_row(&type, 128, &layout));
   type = buffer(DTYPE_f32, SPACE_FRAGMENT, 2, 128, 33);
   CHECK(c, !layout_row(&type, 256, &layout));

@@ -33,18 +33,25 @@ static void use_tcgen05(Cg *cg, LLVMValueRef shared) {
   nvvm_tcgen05_fence_before(cg);
   nvvm_tcgen05_fence_after(cg);
   for (int n = 1; n <= 128; n *= 2) {
-    LLVMValueRef registers = nvvm_tcgen05_ld(cg, tmem, n);
+    LLVMValueRef registers = nvvm_tcgen05_ld(cg, tmem, n, 0);
     nvvm_tcgen05_wait_ld(cg);
-    nvvm_tcgen05_st(cg, tmem, registers, n);
+    nvvm_tcgen05_st(cg, tmem, registers, n, 0);
+    nvvm_tcgen05_st(cg, tmem, nvvm_tcgen05_ld(cg, tmem, n, n), n, n);
     nvvm_tcgen05_wait_st(cg);
   }
   nvvm_tcgen05_dealloc(cg, tmem, 64);
 }
 
 static void use_values(Cg *cg, LLVMValueRef shared, LLVMValueRef x) {
-  LLVMValueRef results[] = {nvvm_ex2_approx(cg, x), nvvm_lg2_approx(cg, x), nvvm_rsqrt_approx(cg, x),
-                            nvvm_rcp_approx(cg, x), nvvm_sin_approx(cg, x), nvvm_cos_approx(cg, x),
-                            nvvm_sqrt_rn(cg, x)};
+  LLVMValueRef results[] = {nvvm_ex2_approx(cg, x),
+                            nvvm_lg2_approx(cg, x),
+                            nvvm_rsqrt_approx(cg, x),
+                            nvvm_rcp_approx(cg, x),
+                            nvvm_sin_approx(cg, x),
+                            nvvm_cos_approx(cg, x),
+                            nvvm_sqrt_rn(cg, x),
+                            nvvm_fp8_to_f32(cg, nvvm_f32_to_fp8(cg, x, false), false),
+                            nvvm_fp8_to_f32(cg, nvvm_f32_to_fp8(cg, x, true), true)};
   LLVMValueRef numbers[] = {nvvm_block_idx(cg, 0), nvvm_block_idx(cg, 1), nvvm_block_idx(cg, 2),
                             nvvm_shfl_idx(cg, nvvm_thread_idx(cg), 3)};
   LLVMValueRef sum =

@@ -93,7 +93,11 @@ static void test_floats(Checks *c, Arena *arena) {
   CHECK(c, fold_round(DTYPE_f16, 65520, &got) && got == INFINITY);
   CHECK(c, fold_round(DTYPE_f16, ldexp(1, -25), &got) && got == 0);  // half the least subnormal
   CHECK(c, fold_round(DTYPE_f16, ldexp(1.5, -25), &got) && got == ldexp(1, -24));
-  CHECK(c, !fold_round(DTYPE_e4m3, 1, &got));
+  CHECK(c, fold_round(DTYPE_e4m3, 17, &got) && got == 16);  // a tie
+  CHECK(c, fold_round(DTYPE_e4m3, 1e9, &got) && got == 448);
+  CHECK(c, fold_round(DTYPE_e5m2, -INFINITY, &got) && got == -57344);
+  CHECK(c, fold_round(DTYPE_e5m2, ldexp(1, -17), &got) && got == 0);  // half the least subnormal
+  CHECK(c, !fold_round(DTYPE_e2m1, 1, &got));
   TirValue *third = tir_float(&t.b, DTYPE_f32, 1.0 / 3);
   CHECK(c, tir_const_float(third, &got) && got == (double)(float)(1.0 / 3));
   CHECK(c, tir_const_float(tir_binary(&t.b, OP_mul, third, tir_float(&t.b, DTYPE_f32, 3)), &got) && got == 1);

@@ -5,7 +5,7 @@
 
 static uint32_t type_code(DType dtype) {
   if (dtype == DTYPE_bf16 || dtype == DTYPE_e5m2 || dtype == DTYPE_i8) return 1;
-  if (dtype == DTYPE_tf32) return 2;
+  if (dtype == DTYPE_f32 || dtype == DTYPE_tf32) return 2;
   if (dtype == DTYPE_e2m3) return 3;
   if (dtype == DTYPE_e3m2) return 4;
   if (dtype == DTYPE_e2m1) return 5;

@@ -1,6 +1,6 @@
 // gemm by tcgen05.mma, issued by the executing thread.
 //
-// An instruction multiplies 128 rows, up to 256 columns and one K atom (32 bytes of K). The op is cut into
+// An instruction multiplies 128 rows (or 64), up to 256 columns and one K atom (32 bytes of K). The op is cut into
 // blocks of rows, pieces of columns, and K steps; only the first K step of each block may clear. Operands are
 // panels of swizzled rows in shared memory: their descriptors differ in the start address alone, so one base
 // per operand is computed and steps add constants (blackwell 2.4 to 2.6). The start address is that before
@@ -13,7 +13,7 @@
 #include "codegen/sm100a/descriptors.h"
 
 enum { OPERAND_a, OPERAND_b, OPERAND_c, OPERAND_barrier, OPERAND_clear };
-enum { BLOCK_ROWS = 128, PATTERN_ROWS = 8 };
+enum { PATTERN_ROWS = 8 };
 
 typedef struct {
   const CgPlace *place;
@@ -84,6 +84,8 @@ static LLVMValueRef step_descriptor(Cg *cg, const Operand *o, int64_t mn, int64_
 typedef struct {
   const TirOp *op;
   const MmaShape *shape;
+  const MmaExtents *extents;  // of one instruction
+  int64_t n_step;
   Operand a, b;
   const CgPlace *c;
   int64_t m, n, k;
@@ -91,7 +93,7 @@ typedef struct {
 } Gemm;
 
 static void multiply_block(Cg *cg, const Gemm *g, int64_t row, int64_t column, int64_t columns) {
-  uint32_t word = instruction_descriptor(g->shape, BLOCK_ROWS, (int)columns, g->a.mn_major, g->b.mn_major);
+  uint32_t word = instruction_descriptor(g->shape, g->extents->m, (int)columns, g->a.mn_major, g->b.mn_major);
   LLVMValueRef idesc = LLVMConstInt(cg->i32, word, false), always = LLVMConstInt(cg->i1, 1, false);
   LLVMValueRef d = sm100a_tmem_address(cg, g->op, g->c, row, column);
   for (int64_t k = 0; k < g->k; k += g->shape->k_atom) {
@@ -100,17 +102,18 @@ static void multiply_block(Cg *cg, const Gemm *g, int64_t row, int64_t column, i
   }
 }
 
-// Columns of an instruction: equal pieces of whole steps, the last one shorter.
-static int64_t piece_columns(const MmaShape *shape, int64_t n) {
-  int64_t pieces = (n + shape->n_max - 1) / shape->n_max;
-  int64_t columns = (n + pieces - 1) / pieces;
-  return (columns + shape->n_step - 1) / shape->n_step * shape->n_step;
+// Columns of an instruction: equal pieces of whole steps, the last one shorter. With N innermost in memory a piece
+// starts with a panel.
+static int64_t piece_columns(const Gemm *g) {
+  int64_t pieces = (g->n + g->extents->n_max - 1) / g->extents->n_max, step = g->n_step;
+  if (pieces > 1 && g->b.mn_major && g->b.span / g->b.bytes > step) step = g->b.span / g->b.bytes;
+  int64_t columns = (g->n + pieces - 1) / pieces;
+  return (columns + step - 1) / step * step;
 }
 
 static bool check_extents(Cg *cg, const Gemm *g) {
-  int64_t last = g->n % piece_columns(g->shape, g->n);
-  bool legal = g->m % BLOCK_ROWS == 0 && g->k % g->shape->k_atom == 0 && g->n % g->shape->n_step == 0 &&
-               (last == 0 || last >= g->shape->n_min) && g->n >= g->shape->n_min;
+  bool legal =
+      g->extents && g->k % g->shape->k_atom == 0 && g->n % g->n_step == 0 && g->n >= g->extents->n_min;
   if (!legal) cg_unsupported(cg, g->op, "a product of %d x %d x %d", (int)g->m, (int)g->n, (int)g->k);
   return legal;
 }
@@ -133,12 +136,14 @@ void sm100a_gemm(Cg *cg, const TirOp *op) {
     cg_unsupported(cg, op, "these element types");
     return;
   }
+  g.extents = target_mma_extents(cg->target, g.shape, g.m);
+  if (g.extents) g.n_step = target_mma_n_step(g.shape, g.extents, !trans_b);
   if (!check_extents(cg, &g) || !begin_operand(cg, op, OPERAND_a, trans_a, &g.a) ||
       !begin_operand(cg, op, OPERAND_b, !trans_b, &g.b))
     return;
   g.accumulate = first_accumulates(cg, op);
-  int64_t piece = piece_columns(g.shape, g.n);
-  for (int64_t row = 0; row < g.m; row += BLOCK_ROWS)
+  int64_t piece = piece_columns(&g);
+  for (int64_t row = 0; row < g.m; row += g.extents->m)
     for (int64_t column = 0; column < g.n; column += piece)
       multiply_block(cg, &g, row, column, g.n - column < piece ? g.n - column : piece);
 }

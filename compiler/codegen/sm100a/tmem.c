@@ -3,13 +3,15 @@
 // A buffer of r x c elements of 32 bits takes c columns for each block of 128 rows; row r of a block is lane
 // r. Warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA 9.7.16.8.1), thread t of it lane 32 w +
 // t, so a fragment that is copied has its rows spread that way and each thread holds columns of its row.
-// Further warpgroups take further columns.
+// Further warpgroups take further columns. A buffer of 64 rows has 16 in the lower half of each warp's lanes; the
+// access with two halves (16x32bx2) gives the upper 16 threads the second half of the columns. An f16 element takes
+// the low half of its column's word.
 #include "codegen/sm100a/sm100a.h"
 
 #include "codegen/fragment.h"
 #include "codegen/nvvm.h"
 
-enum { LANES = 128, MAX_CHUNK = 64 };
+enum { LANES = 128, WARP = 32, MAX_CHUNK = 64 };
 
 static int64_t block_columns(const CgPlace *place) {
   return place->root->type.shape[1];
@@ -42,6 +44,7 @@ typedef struct {
   const TirValue *fragment;
   const CgPlace *place;
   int64_t registers, groups, share;  // share: columns from one warpgroup to the next
+  int64_t split;                     // columns from the lower to the upper half of a warp; 0: each has lanes
   LLVMValueRef start;                // what differs between the warps
 } TmemMove;
 
@@ -60,7 +63,10 @@ static bool suits_lanes(const TmemMove *m, int64_t threads) {
     for (int64_t t = 0; t < threads; t += t % LANES < LANES / 2 ? 1 : 5) {
       int64_t row, column;
       position(m, t, r, &row, &column);
-      if (row != first_row + t % LANES || column != first_column + t / LANES * m->share || first_row % LANES)
+      int64_t lane = m->split ? t % LANES / WARP * (WARP / 2) + t % (WARP / 2) : t % LANES;
+      int64_t half = t % WARP / (WARP / 2) * m->split;
+      if (row != first_row + lane || column != first_column + t / LANES * m->share + half ||
+          first_row % LANES)
         return false;
     }
   }
@@ -70,14 +76,14 @@ static bool suits_lanes(const TmemMove *m, int64_t threads) {
 static bool begin_move(Cg *cg, const TirOp *op, const TirValue *tmem, const TirValue *fragment, TmemMove *m) {
   *m = (TmemMove){.op = op, .fragment = fragment, .place = cg_place(cg, tmem)};
   int64_t threads = cg->kernel->threads, row;
-  if (fragment->op->kind != OP_alloc || !fragment->layout || dtype_bits(tmem->type.dtype) != 32 ||
-      dtype_bits(fragment->type.dtype) != 32 || threads % LANES) {
-    cg_unsupported(cg, op, "it takes a whole fragment of 32-bit elements and whole warpgroups");
+  if (fragment->op->kind != OP_alloc || !fragment->layout || threads % LANES) {
+    cg_unsupported(cg, op, "it takes a whole fragment and whole warpgroups");
     return false;
   }
   m->registers = layout_registers(fragment->layout);
   m->groups = threads / LANES;
   if (m->groups > 1) position(m, LANES, 0, &row, &m->share);
+  if (fragment->type.shape[0] == LANES / 2) position(m, WARP / 2, 0, &row, &m->split);
   if (!suits_lanes(m, threads)) {
     cg_unsupported(cg, op, "the fragment's rows are not spread over the threads as TMEM lanes are");
     return false;
@@ -109,6 +115,23 @@ static int chunk_at(const TmemMove *m, int64_t reg) {
   return run;
 }
 
+static unsigned width_of(LLVMTypeRef type) {
+  LLVMTypeKind kind = LLVMGetTypeKind(type);
+  if (kind == LLVMIntegerTypeKind) return LLVMGetIntTypeWidth(type);
+  return kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind ? 16 : 32;
+}
+
+// An element is the low bits of a 32-bit word.
+static LLVMValueRef from_word(Cg *cg, LLVMValueRef word, LLVMTypeRef type) {
+  LLVMTypeRef bits = LLVMIntTypeInContext(cg->context, width_of(type));
+  return LLVMBuildBitCast(cg->builder, LLVMBuildTrunc(cg->builder, word, bits, ""), type, "");
+}
+
+static LLVMValueRef to_word(Cg *cg, LLVMValueRef value) {
+  LLVMTypeRef bits = LLVMIntTypeInContext(cg->context, width_of(LLVMTypeOf(value)));
+  return LLVMBuildZExt(cg->builder, LLVMBuildBitCast(cg->builder, value, bits, ""), cg->i32, "");
+}
+
 static LLVMValueRef element(Cg *cg, LLVMValueRef registers, int n, int i) {
   return n == 1 ? registers : LLVMBuildExtractElement(cg->builder, registers, cg_i32(cg, i), "");
 }
@@ -138,7 +161,7 @@ void sm100a_tmem_load(Cg *cg, const TirOp *op) {
   LLVMValueRef *values = ARENA_ARRAY(cg->arena, LLVMValueRef, m.registers);
   for (int64_t r = 0; r < m.registers;) {
     int n = chunk_at(&m, r);
-    LLVMValueRef loaded = nvvm_tcgen05_ld(cg, address_of(cg, &m, r), n);
+    LLVMValueRef loaded = nvvm_tcgen05_ld(cg, address_of(cg, &m, r), n, (int)m.split);
     for (int i = 0; i < n; i++) values[r + i] = element(cg, loaded, n, i);
     r += n;
   }
@@ -147,8 +170,7 @@ void sm100a_tmem_load(Cg *cg, const TirOp *op) {
   for (int64_t r = 0; r < m.registers; r += MAX_CHUNK)
     tie_registers(cg, values + r, (int)(m.registers - r < MAX_CHUNK ? m.registers - r : MAX_CHUNK));
   for (int64_t r = 0; r < m.registers; r++)
-    LLVMBuildStore(cg->builder, LLVMBuildBitCast(cg->builder, values[r], type, ""),
-                   cg_register(cg, m.fragment, cg_i32(cg, r)));
+    LLVMBuildStore(cg->builder, from_word(cg, values[r], type), cg_register(cg, m.fragment, cg_i32(cg, r)));
 }
 
 static LLVMValueRef pack(Cg *cg, LLVMValueRef const *values, int n) {
@@ -169,9 +191,9 @@ void sm100a_tmem_store(Cg *cg, const TirOp *op) {
     for (int i = 0; i < n; i++) {
       LLVMValueRef value =
           LLVMBuildLoad2(cg->builder, type, cg_register(cg, m.fragment, cg_i32(cg, r + i)), "");
-      values[i] = LLVMBuildBitCast(cg->builder, value, cg->i32, "");
+      values[i] = to_word(cg, value);
     }
-    nvvm_tcgen05_st(cg, address_of(cg, &m, r), pack(cg, values, n), n);
+    nvvm_tcgen05_st(cg, address_of(cg, &m, r), pack(cg, values, n), n, (int)m.split);
     r += n;
   }
   nvvm_tcgen05_wait_st(cg);
@@ -187,7 +209,7 @@ static void fill_columns(Cg *cg, const TirOp *op, const CgPlace *place, LLVMValu
       int n = MAX_CHUNK;
       while (n > type->shape[1] - column) n /= 2;
       LLVMValueRef address = sm100a_tmem_address(cg, op, place, row, column);
-      nvvm_tcgen05_st(cg, LLVMBuildAdd(cg->builder, address, quarter, ""), pack(cg, values, n), n);
+      nvvm_tcgen05_st(cg, LLVMBuildAdd(cg->builder, address, quarter, ""), pack(cg, values, n), n, 0);
       column += n;
     }
 }
@@ -195,11 +217,11 @@ static void fill_columns(Cg *cg, const TirOp *op, const CgPlace *place, LLVMValu
 // The first warpgroup fills.
 void sm100a_tmem_fill(Cg *cg, const TirOp *op) {
   const CgPlace *place = cg_place(cg, op->args[0]);
-  if (cg->kernel->threads < LANES || dtype_bits(op->args[0]->type.dtype) != 32) {
-    cg_unsupported(cg, op, "it takes 32-bit elements and a warpgroup");
+  if (cg->kernel->threads < LANES) {
+    cg_unsupported(cg, op, "it takes a warpgroup");
     return;
   }
-  LLVMValueRef word = LLVMBuildBitCast(cg->builder, cg_value(cg, op->args[1]), cg->i32, "");
+  LLVMValueRef word = to_word(cg, cg_value(cg, op->args[1]));
   LLVMValueRef warp = warp_index(cg), quarter = add_lane_quarter(cg, cg_i32(cg, 0), warp);
   bool all = cg->kernel->threads == LANES;
   CgIf branch =
