@@ -99,6 +99,21 @@ Value comptime_ceildiv(Elab *e, int64_t a, int64_t b, Span span) {
 
 // ---- floats
 
+// The remainder has the sign of the divisor, like -0.0 for a multiple of a negative one.
+static double real_floormod(double a, double b) {
+  double rest = fmod(a, b);
+  if (rest == 0) return copysign(0.0, b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+// The quotient belongs to the exact remainder: a / b may round up to a whole number that it does not reach.
+static double real_floordiv(double a, double b) {
+  if (!isfinite(a) || !isfinite(b)) return floor(a / b);
+  double quotient = (a - real_floormod(a, b)) / b;
+  if (quotient == 0) return copysign(0.0, a / b);
+  return round(quotient);
+}
+
 static Value real_binary(Elab *e, BinaryOp op, double a, double b, Span span) {
   switch (op) {
   case BINARY_ADD:
@@ -110,11 +125,10 @@ static Value real_binary(Elab *e, BinaryOp op, double a, double b, Span span) {
   case BINARY_DIV:
     return b == 0 ? zero_division(e, span) : value_float(a / b);
   case BINARY_FLOORDIV:
-    return b == 0 ? zero_division(e, span) : value_float(floor(a / b));
+    return b == 0 ? zero_division(e, span) : value_float(real_floordiv(a, b));
   case BINARY_MOD: {
     if (b == 0) return zero_division(e, span);
-    double rest = fmod(a, b);
-    return value_float(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+    return value_float(real_floormod(a, b));
   }
   case BINARY_POW: {
     double result = pow(a, b);
