@@ -208,7 +208,7 @@ INLINE void load_f32(const uint32_t *d, RowBlock *block) {
 }
 
 // `d` is read when the accumulators are plain f32 words, and written when the result is f32.
-WIDE static void row_block(const float *av, const int16_t *ae, const Columns *b, int k_count, int scale_m,
+INLINE void row_block(const float *av, const int16_t *ae, const Columns *b, int k_count, int scale_m,
                            const NumSum *sum, bool plain, uint32_t *d, RowBlock *block) {
   Int8 largest[2];
   Float8 unit[2];
@@ -232,13 +232,21 @@ static void load_accumulators(const NumSum *sum, const uint32_t *d, RowBlock *bl
   }
 }
 
-static void mma_row_block(const NumTile *a, int m, bool a_is_zero, const NumTile *b, int first,
+// A whole block is the common case, and its size is known to the compiler.
+INLINE void copy_block(uint32_t *to, const uint32_t *from, int count) {
+  if (count == BLOCK)
+    memcpy(to, from, BLOCK * sizeof *to);
+  else
+    memcpy(to, from, (size_t)count * sizeof *to);
+}
+
+INLINE void mma_row_block(const NumTile *a, int m, bool a_is_zero, const NumTile *b, int first,
                           const Columns *columns, const NumSum *sum, uint32_t *d) {
   int count = b->rows - first < BLOCK ? b->rows - first : BLOCK;
   bool plain = sum->read_d && !sum->f16_result && sum->d_scale_down == 0;
   uint32_t result[BLOCK] = {0};
   RowBlock block;
-  memcpy(result, d, (size_t)count * sizeof *d);
+  copy_block(result, d, count);
   if (!plain) load_accumulators(sum, result, &block);
   row_block(a->value + m * NUM_TILE_MAX_K, a->exponent + m * NUM_TILE_MAX_K, columns, a->k, a->scale[m], sum,
             plain, result, &block);
@@ -249,7 +257,21 @@ static void mma_row_block(const NumTile *a, int m, bool a_is_zero, const NumTile
     bool stays_zero = (a_is_zero || !columns->nonzero[j]) && accumulator(sum, d[j]) == 0;
     result[j] = stays_zero ? 0 : num_mma_element(a, m, b, first + j, sum, d[j]);
   }
-  memcpy(d, result, (size_t)count * sizeof *d);
+  copy_block(d, result, count);
+}
+
+// All rows of A by one block of columns; `d` is that of row 0.
+WIDE static void mma_columns(const NumTile *a, const bool *a_zero, const NumTile *b, int first,
+                             const Columns *columns, const NumSum *sum, uint32_t *d, int d_stride) {
+  int count = b->rows - first < BLOCK ? b->rows - first : BLOCK;
+  for (int m = 0; m < a->rows; m++) {
+    uint32_t *row = d + (long)m * d_stride;
+    if (!a->scale_is_nan[m]) {
+      mma_row_block(a, m, a_zero[m], b, first, columns, sum, row);
+      continue;
+    }
+    for (int j = 0; j < count; j++) row[j] = num_mma_element(a, m, b, first + j, sum, row[j]);
+  }
 }
 
 static bool row_is_zero(const NumTile *tile, int row) {
@@ -277,17 +299,9 @@ void num_mma(const NumTile *a, const NumTile *b, const NumSum *sum, uint32_t *d,
   bool a_finite = all_finite(a);
   for (int first = 0; first < b->rows; first += BLOCK) {
     Columns columns;
-    int count = b->rows - first < BLOCK ? b->rows - first : BLOCK;
     transpose(b, first, &columns);
     for (int j = 0; j < BLOCK; j++) columns.nonzero[j] |= !a_finite;
-    for (int m = 0; m < a->rows; m++) {
-      uint32_t *row = d + (long)m * d_stride + first;
-      if (!a->scale_is_nan[m]) {
-        mma_row_block(a, m, a_zero[m], b, first, &columns, sum, row);
-        continue;
-      }
-      for (int j = 0; j < count; j++) row[j] = num_mma_element(a, m, b, first + j, sum, row[j]);
-    }
+    mma_columns(a, a_zero, b, first, &columns, sum, d + first, d_stride);
   }
 }
 
