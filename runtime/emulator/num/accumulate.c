@@ -209,7 +209,7 @@ INLINE void load_f32(const uint32_t *d, RowBlock *block) {
 
 // `d` is read when the accumulators are plain f32 words, and written when the result is f32.
 INLINE void row_block(const float *av, const int16_t *ae, const Columns *b, int k_count, int scale_m,
-                           const NumSum *sum, bool plain, uint32_t *d, RowBlock *block) {
+                      const NumSum *sum, bool plain, uint32_t *d, RowBlock *block) {
   Int8 largest[2];
   Float8 unit[2];
   Unsigned8 acc[2];
