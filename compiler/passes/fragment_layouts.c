@@ -2,8 +2,9 @@
 // are nodes. An access F[i, j] in a loop over (i, j), or a copy between fragments, makes two nodes one group
 // with one layout. An access G[j] makes G's layout the projection of the loop's. Seeds are fragments that
 // TMEM is copied to or from: there the hardware says who holds what. Fragments whose elements are used one by
-// one, by every thread, are replicated. What no seed reaches is spread flat. A group that would need two
-// layouts is reported: only shared memory can move elements between threads.
+// one, by every thread, are replicated. What no seed reaches is spread flat, or by rows or blocks where a vector
+// along rows or columns must follow. A group that would need two layouts is reported: only shared memory can
+// move elements between threads.
 #include "passes/fragment_layouts.h"
 
 #include "passes/hazards.h"
@@ -340,11 +341,13 @@ static void decide_free(Solver *s, int group) {
            value);
     return;
   }
-  Layout flat = layout_flat(type, s->threads), row;
+  Layout flat = layout_flat(type, s->threads), blocked = layout_blocked(type, s->threads), row;
   if (suits(s, group, &flat))
     decide(s, group, flat, value->op);
   else if (layout_row(type, s->threads, &row) && suits(s, group, &row))
     decide(s, group, row, value->op);
+  else if (suits(s, group, &blocked))
+    decide(s, group, blocked, value->op);
   else
     conflict(s, value->op, value, NULL);
 }

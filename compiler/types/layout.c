@@ -22,13 +22,18 @@ static void add_register(Layout *layout, int64_t extent, int64_t stride) {
   add_mode(layout->reg, &layout->nregister_modes, extent, stride);
 }
 
-Layout layout_flat(const Type *type, int threads) {
-  assert(type->kind == TYPE_BUFFER && type->rank > 0 && threads > 0);
+// Elements that a thread moves at once: a power of two that divides the rows and leaves no thread without any.
+static int64_t vector_of(const Type *type, int threads) {
   int64_t elements = type_elements(type), inner = type->shape[type->rank - 1];
   int64_t vector = CHUNK_BITS / dtype_bits(type->dtype);
   while (vector & (vector - 1)) vector &= vector - 1;  // 6-bit types: a power of two all the same
   while (vector > 1 && (inner % vector != 0 || vector * threads > elements)) vector /= 2;
-  int64_t step = vector * threads;
+  return vector;
+}
+
+Layout layout_flat(const Type *type, int threads) {
+  assert(type->kind == TYPE_BUFFER && type->rank > 0 && threads > 0);
+  int64_t elements = type_elements(type), vector = vector_of(type, threads), step = vector * threads;
   Layout layout = {.kind = LAYOUT_FRAGMENT};
   add_thread(&layout, threads, vector);
   add_register(&layout, vector, 1);
@@ -54,6 +59,29 @@ bool layout_row(const Type *type, int threads, Layout *out) {
   add_register(out, share, 1);
   if (halves == 1) add_register(out, rows / LANES, LANES * columns);
   return true;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+Layout layout_blocked(const Type *type, int threads) {
+  assert(type->kind == TYPE_BUFFER && type->rank > 0 && threads > 0);
+  int64_t inner = type->shape[type->rank - 1], rows = type_elements(type) / inner;
+  int64_t vector = vector_of(type, threads), across = common_divisor(inner / vector, threads);
+  int64_t down = threads / across, width = across * vector;
+  Layout layout = {.kind = LAYOUT_FRAGMENT};
+  add_thread(&layout, across, vector);
+  add_thread(&layout, down, inner);
+  add_register(&layout, vector, 1);
+  add_register(&layout, inner / width, width);
+  add_register(&layout, rows / down + (rows % down != 0), down * inner);
+  return layout;
 }
 
 Layout layout_replicated(const Type *type, int threads) {

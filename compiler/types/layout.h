@@ -45,6 +45,9 @@ Layout layout_flat(const Type *type, int threads);
 // The buffer has rank 2 and 64 rows or a multiple of 128; threads is a multiple of 128. False when that does not
 // divide.
 bool layout_row(const Type *type, int threads, Layout *out);
+// blocked: as many threads as divide a row evenly share it, in vectors of up to 16 bytes; the others take other
+// rows. Right for any shape and count; fragments that are indexed by the row or the column alone can follow it.
+Layout layout_blocked(const Type *type, int threads);
 // Every thread holds everything.
 Layout layout_replicated(const Type *type, int threads);
 // The layout a lower-rank fragment needs so that iteration (thread, register) of `over` (a layout of `shape`)

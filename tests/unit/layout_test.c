@@ -102,6 +102,28 @@ static void check_projection(Checks *c, const Layout *over, const Type *shape, i
   CHECK(c, all);
 }
 
+static void test_blocked(Checks *c) {
+  static const struct {
+    int64_t rows, columns;
+    int threads;
+  } cases[] = {{128, 64, 128}, {64, 96, 128}, {5, 3, 32},  {1, 7, 32},
+               {16, 24, 32},   {3, 64, 224},  {33, 40, 96}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Type type = buffer(DTYPE_f32, SPACE_FRAGMENT, 2, cases[i].rows, cases[i].columns);
+    Layout layout = layout_blocked(&type, cases[i].threads);
+    CHECK_INT(c, layout_threads(&layout), cases[i].threads);
+    check_cover(c, &layout, cases[i].rows * cases[i].columns, 1);
+    check_projection(c, &layout, &type, 0);
+    check_projection(c, &layout, &type, 1);
+  }
+  Type type = buffer(DTYPE_f32, SPACE_FRAGMENT, 2, 64, 96);
+  Layout layout = layout_blocked(&type, 128);  // 8 threads a row, 3 vectors each
+  CHECK_INT(c, layout_element(&layout, 1, 0), 4);
+  CHECK_INT(c, layout_element(&layout, 8, 0), 96);
+  CHECK_INT(c, layout_element(&layout, 0, 4), 32);
+  CHECK_INT(c, layout_element(&layout, 0, 12), 16 * 96);
+}
+
 static void test_project(Checks *c) {
   Type type = buffer(DTYPE_f32, SPACE_FRAGMENT, 2, 128, 64);
   Layout row, flat = layout_flat(&type, 128), projected;
@@ -216,6 +238,7 @@ int main(void) {
   test_types(&checks, arena);
   test_flat(&checks);
   test_row(&checks);
+  test_blocked(&checks);
   test_replicated(&checks);
   test_project(&checks);
   test_swizzle(&checks);
