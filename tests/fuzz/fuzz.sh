@@ -14,9 +14,14 @@ done
 [ -n "$clang" ] || exit 77
 mkdir -p "$folder/found" "$folder/seeds"
 flags="-std=c11 -g -O1 -D_GNU_SOURCE -ffp-contract=off -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined"
-[ "$folder/fuzz_ptx" -nt "$root/runtime/emulator/exec" ] ||
-  "$clang" $flags -DFUZZING -I"$root/runtime/emulator" -I"$root/compiler" "$here/fuzz_ptx.c" \
-    $(find "$root/runtime/emulator" -name '*.c' ! -name 'emu_*.c') "$root"/compiler/base/*.c -o "$folder/fuzz_ptx" -lm -lpthread || exit 77
+# Objects are compiled side by side; fuzz_ptx is older than a source: all of it anew.
+sources="$here/fuzz_ptx.c $(find "$root/runtime/emulator" -name '*.c' ! -name 'emu_*.c') $(ls "$root"/compiler/base/*.c)"
+if [ ! -f "$folder/fuzz_ptx" ] || [ -n "$(find $sources -newer "$folder/fuzz_ptx")" ]; then
+  rm -rf "$folder/objects" && mkdir "$folder/objects"
+  printf '%s\n' $sources | sed 's|.*/\([^/]*/[^/]*\)\.c$|& \1|; s|/\([^/]*\)$|-\1.o|' |
+    xargs -P 2 -L 1 sh -c '"$0" $1 -DFUZZING -I"$2/runtime/emulator" -I"$2/compiler" -c "$4" -o "$3/objects/$5"' "$clang" "$flags" "$root" "$folder" || exit 77
+  "$clang" $flags "$folder"/objects/*.o -o "$folder/fuzz_ptx" -lm -lpthread || exit 77
+fi
 # Small programs make good seeds; words of instructions make a dictionary.
 find "$root/tests/emulator" -name '*.ptx' -size -6k -exec cp {} "$folder/seeds/" \;
 { sed -n 's/^MOD([a-zA-Z0-9_]*, \("[^"]*"\).*/\1/p' "$root/runtime/emulator/ptx/mods.def"

@@ -178,7 +178,8 @@ static uint64_t double_to_float(const Inst *inst, PtxType to, double x) {
     volatile float narrow = (float)wide;  // under the rounding mode set by the caller
     float r = narrow;
     if (ftz && fabsf(r) < 1.17549435e-38f) r = copysignf(0, r);
-    bits = r != r ? 0x7fffffffu : num_f32_bits(r);
+    // A NaN of f64 keeps sign and payload, others become the canonical one (measured).
+    bits = r != r && inst->types[1] != PT_f64 ? 0x7fffffffu : num_f32_bits(r);
   } else if (to == PT_tf32) {
     bits =
         x != x ? 0x7fc00000u : num_f32_bits(num_tf32_round((float)x, num_rounding(inst)));  // NaN: measured

@@ -202,20 +202,19 @@ static void function_value(Parser *p, const Function *function, RowKind row, cha
 static void add_constant(Parser *p, Inst *inst, Operand *reg) {
   uint64_t addend = parse_expression(p).bits;
   if (addend == 0) return;
-  Inst add = {.line = inst->line, .loc = inst->loc, .text = inst->text, .vec = 1, .ntypes = 1, .nops = 3};
+  Inst add = {.line = inst->line, .loc = inst->loc, .text = inst->text, .vec = 1, .nops = 3};
   InstError error;
   const char *mnemonic = reg->row == ROW_64 ? "add.s64" : "add.s32";
   if (reg->row < ROW_32 || reg->row > ROW_64)
     parser_fail(p, "constant added to a register that holds no integer");
-  inst_decode(&add, mnemonic + 0, 7, p->module->sm, &error);
-  add.ntypes = 1;
+  bool known = inst_decode(&add, mnemonic, 7, p->module->sm, &error);
   add.ops = ARENA_ARRAY(p->arena, Operand, 3);
   add.ops[1] = *reg;
   link_constant(p, (RowKind)reg->row, addend, &add.ops[2]);
   reg->off = link_new_row(p, (RowKind)reg->row);
   reg->bank = link_bank(p);
   add.ops[0] = *reg;
-  inst_select(&add, &error);
+  if (!known || !inst_select(&add, &error)) parser_fail(p, "constant added to a register: %s", error.text);
   vec_push(p->arena, &p->insts, add);
 }
 

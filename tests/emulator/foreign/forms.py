@@ -251,8 +251,8 @@ def bits_family():
         f.add(f'and.b32 b, b, {n - 1}; and.b32 c, c, {n - 1}; bfe.u{n} d, a, b, c', f'u{n}', f'u{n} u32 u32', lambda x, y, z, k=n: x >> y % k & (1 << z % k) - 1)
         f.add(f'and.b32 b, b, {n - 1}; and.b32 c, c, {n - 1}; bfe.s{n} d, a, b, c', f's{n}', f's{n} u32 u32', lambda x, y, z, k=n: field(x, y % k, z % k))
         insert = lambda x, y, at, length, k: y & ~((1 << length) - 1 << at) | (x & (1 << length) - 1) << at
-        f.add(f'bfi.{t} d, a, b, c, 7', t, f'{t} {t} u32', lambda x, y, z, k=n: insert(x, y, z & 255, 7, k) if (z & 255) < k else y)
-        f.add(f'bfi.{t} d, a, b, 5, c', t, f'{t} {t} u32', lambda x, y, z, k=n: insert(x, y, 5, z & 255, k))
+        f.add(f'and.b32 c, c, 255; bfi.{t} d, a, b, c, 7', t, f'{t} {t} u32', lambda x, y, z, k=n: insert(x, y, z & 255, 7, k) if (z & 255) < k else y)
+        f.add(f'and.b32 c, c, 255; bfi.{t} d, a, b, 5, c', t, f'{t} {t} u32', lambda x, y, z, k=n: insert(x, y, 5, z & 255, k))
     for lut in (0x96, 0xE8, 0xCA, 0x01, 0x80):
         f.add(f'lop3.b32 d, a, b, c, {lut}', 'b32', 'b32 b32 b32', lambda x, y, z, k=lut: sum((k >> ((x >> i & 1) << 2 | (y >> i & 1) << 1 | z >> i & 1) & 1) << i for i in range(32)))
     f.add('shf.l.wrap.b32 d, a, b, c', 'b32', 'b32 b32 u32', lambda x, y, z: (y << 32 | x) << z % 32 >> 32)
@@ -273,6 +273,7 @@ def bits_family():
         f.add(f'{op}.pred d, a, b', 'pred', 'pred pred', fn)
     f.add('not.pred d, a', 'pred', 'pred', lambda x: not x)
     f.add('mov.b64 {low, t}, a; mov.u32 t, %tid.x; mov.b32 d, low', 'b32', 'b64', lambda x: x & 0xFFFFFFFF)
+    f.add('mov.b32 b, a+5; add.u32 d, b, a+-7', 'u32', 'u32 u32', lambda x, y: 2 * x - 2)
     f.add('mov.b64 d, {a, b}', 'b64', 'b32 b32', lambda x, y: y << 32 | x)
     f.add('{ .reg .b16 x, y; mov.b32 {x, y}, a; mov.b32 d, {y, x}; }', 'b32', 'b32', lambda x: x >> 16 | x << 16)
     f.add('{ .reg .b16 x; mov.b64 {_, x, _, _}, a; mov.b16 d, x; }', 'b16', 'b64', lambda x: x >> 16)
@@ -423,7 +424,7 @@ def conversions():
                 if mode != 'rn' and source in ('s16', 'u8'): continue
                 f.add(f'cvt.{mode}.{to}.{source} d, a', to, source, lambda x, k=to, m=way: from_int(k, x, m))
     for mode, way in ROUNDINGS.items():
-        f.add(f'cvt.{mode}.f32.f64 d, a', 'f32', 'f64', lambda x, m=way: narrow('f32', x, m))
+        f.add(f'setp.num.f64 c, a, a; cvt.{mode}.f32.f64 d, a; selp.b32 d, d, 0x7FFFFFFF, c', 'f32', 'f64 f64 pred', lambda x, y, z, m=way: narrow('f32', x, m))
         f.add(f'cvt.{mode}.f16.f32 d, a', 'f16', 'f32', lambda x, m=way: narrow('f16', x, m))
     f.add('cvt.rn.f16.f64 d, a', 'f16', 'f64', lambda x: narrow('f16', x, 'rn'))
     f.add('cvt.rn.bf16.f32 d, a', 'bf16', 'f32', lambda x: x)
