@@ -1,5 +1,5 @@
 // The text form, generic over OpDef: one line an op. A value prints by its user's name where only one value
-// of the kernel has that name, and by its number elsewhere.
+// of the kernel has that name, and by its number elsewhere; an integer constant of the launch block by its value: %c64.
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,8 @@
 
 typedef struct {
   TextBuf *out;
-  Map *uses;  // name -> how many values of the kernel have it, as a pointer-sized number
+  Map *uses;                // name -> how many values of the kernel have it, as a pointer-sized number
+  bool constants_by_value;  // no two constants and no name of the kernel would look alike
 } Printer;
 
 static bool is_word(const char *text) {
@@ -31,9 +32,52 @@ static bool count_names(void *context, TirOp *op) {
   return true;
 }
 
+// "c64", "cm1" for -1, "c64_u32"; false: no integer constant that the launch block holds.
+static bool constant_name(const TirOp *op, char out[64]) {
+  if (op->kind != OP_const || op->results[0]->name || dtype_is_float(op->results[0]->type.dtype))
+    return false;
+  int64_t number = op->attrs[CONST_bits];
+  DType dtype = op->results[0]->type.dtype;
+  uint64_t magnitude = number < 0 ? -(uint64_t)number : (uint64_t)number;
+  int length = snprintf(out, 64, "c%s%" PRIu64, number < 0 ? "m" : "", magnitude);
+  if (dtype != DTYPE_i32) snprintf(out + length, 64 - (size_t)length, "_%s", dtype_name(dtype));
+  return true;
+}
+
+static bool looks_like_constant(const char *name) {
+  return name && name[0] == 'c' && isdigit((unsigned char)name[name[1] == 'm' ? 2 : 1]);
+}
+
+static bool find_likeness(void *context, TirOp *op) {
+  (void)context;
+  for (int i = 0; i < op->nresults; i++)
+    if (looks_like_constant(op->results[i]->name)) return false;
+  return true;
+}
+
+// The builder makes one constant of a value, a reader of text perhaps two.
+static bool constants_differ(const TirBlock *launch) {
+  enum { MANY = 500 };
+  const TirOp *seen[MANY];
+  int count = 0;
+  for (const TirOp *op = launch->first; op; op = op->next) {
+    if (op->kind != OP_const) continue;
+    for (int i = 0; i < count; i++)
+      if (seen[i]->attrs[CONST_bits] == op->attrs[CONST_bits] &&
+          seen[i]->results[0]->type.dtype == op->results[0]->type.dtype)
+        return false;
+    if (count == MANY) return false;
+    seen[count++] = op;
+  }
+  return true;
+}
+
 static void print_value(Printer *p, const TirValue *value) {
+  char constant[64];
   if (!value) {
     textbuf_puts(p->out, "_");
+  } else if (p->constants_by_value && tir_in_launch(value) && constant_name(value->op, constant)) {
+    textbuf_printf(p->out, "%%%s", constant);
   } else if (!is_word(value->name)) {
     textbuf_printf(p->out, "%%%d", value->id);
   } else if ((char *)map_get(p->uses, value->name) - (char *)NULL == 1) {
@@ -209,7 +253,9 @@ static void print_resources(Printer *p, const TirKernel *kernel) {
 }
 
 static void print_kernel(TextBuf *out, const TirKernel *kernel) {
-  Printer p = {out, map_new(out->arena)};
+  Printer p = {.out = out, .uses = map_new(out->arena)};
+  p.constants_by_value = constants_differ(kernel->launch) && tir_walk(kernel->launch, find_likeness, NULL) &&
+                         tir_walk(kernel->body, find_likeness, NULL);
   tir_walk(kernel->launch, count_names, p.uses);
   tir_walk(kernel->body, count_names, p.uses);
   textbuf_printf(out, "kernel @%s", kernel->name);
