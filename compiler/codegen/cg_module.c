@@ -138,12 +138,48 @@ static void check_entry_name(Cg *cg, const char *name) {
   cg->failed = true;
 }
 
+static int param_bytes(const TirParam *param) {
+  enum { POINTER_BYTES = 8, SIZE_BYTES = 4, STRIDE_BYTES = 8, MAP_BYTES = 128 };
+  switch (param->kind) {
+  case PARAM_POINTER:
+    return POINTER_BYTES;
+  case PARAM_SIZE:
+    return SIZE_BYTES;
+  case PARAM_STRIDE:
+    return STRIDE_BYTES;
+  case PARAM_MAP:
+    return MAP_BYTES;
+  case PARAM_SCALAR:
+    return dtype_bytes(param->value->type.dtype);
+  }
+  return 0;
+}
+
+static void check_param_bytes(Cg *cg, const TirParams *params) {
+  enum { MAP_ALIGN = 64 };
+  int64_t bytes = 0;
+  int maps = 0;
+  for (int i = 0; i < params->len; i++) {
+    int size = param_bytes(&params->data[i]), align = size > MAP_ALIGN ? MAP_ALIGN : size;
+    if (align > 1) bytes = (bytes + align - 1) / align * align;
+    bytes += size;
+    maps += params->data[i].kind == PARAM_MAP;
+  }
+  if (bytes <= cg->target->param_bytes) return;
+  diag_error(cg->ds, DIAG_param_overflow, cg->kernel->span,
+             "the kernel's parameters take %lld bytes, %s has %d; among them are %d tensor maps",
+             (long long)bytes, cg->target->name, cg->target->param_bytes, maps);
+  diag_hint(cg->ds, "fewer tensors, or several of them in one of a higher rank");
+  cg->failed = true;
+}
+
 static void declare_entry(Cg *cg, const TirParams *params) {
   LLVMTypeRef *types = ARENA_ARRAY(cg->arena, LLVMTypeRef, params->len + 1);
   for (int i = 0; i < params->len; i++) types[i] = param_type(cg, &params->data[i]);
   LLVMTypeRef type = LLVMFunctionType(cg->none, types, (unsigned)params->len, false);
   const char *name = tir_entry_name(cg->arena, cg->kernel);
   check_entry_name(cg, name);
+  check_param_bytes(cg, params);
   cg->function = LLVMAddFunction(cg->module, name, type);
   LLVMSetFunctionCallConv(cg->function, LLVMPTXKernelCallConv);
   add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.reqntid",

@@ -52,6 +52,7 @@ const Target target_sm100a = {
     .tmem_columns = 512,
     .tmem_lanes = 128,
     .max_box = 256,
+    .param_bytes = 32764,
     .mma = mma_shapes,
     .nmma = sizeof mma_shapes / sizeof *mma_shapes,
     .rules =

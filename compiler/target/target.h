@@ -36,6 +36,7 @@ struct Target {
   int64_t shared_bytes;          // usable per CTA
   int tmem_columns, tmem_lanes;  // 0: no TMEM
   int max_box;                   // elements of a TMA box dimension
+  int param_bytes;               // of all kernel parameters
   const MmaShape *mma;
   int nmma;
   RuleFn rules[OP_COUNT];  // NULL: the target lacks the op
