@@ -3,6 +3,7 @@
 
   mutate.py --kernel FILE.tile --tilec TILEC --tile-run TILE_RUN [--define M=256 ...]   a kernel of ours
   mutate.py --conformance DIR --stem NAME --emu TILE_EMU [--size-name large]            one of a folder that has conformance.py
+  mutate.py --foreign DIR --stem FILE [--entry NAME] [--only CASE] --emu TILE_EMU       a kernel of tests/emulator/foreign
 
 A mutant is noticed when the run ends in a wrong result, a finding, a fault or a hang, in fair, lazy or one of the random orders.
 Prints the rate by kind and each survivor with its line. Compilers put in barriers and fences that nothing needs: survivors that
@@ -224,6 +225,22 @@ class Foreign:
         return subprocess.run(self.command + ["--order", order], capture_output=True, text=True, timeout=300)
 
 
+class Tested:
+    """A kernel of tests/emulator/foreign, in a copy of that folder."""
+    def __init__(self, options, folder):
+        home = os.path.join(folder, "foreign")
+        shutil.copytree(options.foreign, home)
+        self.ptx = os.path.join(home, "ptx", options.stem + ".ptx")
+        self.text = open(self.ptx).read()
+        self.command = [sys.executable, os.path.join(home, "foreign.py"), "--emu", options.emu, "--check", options.check, "-j", "1",
+                        "--only", "%s.ptx:%s" % (options.stem, options.only or "")]
+
+    def run(self, text, order):
+        with open(self.ptx, "w") as file:
+            file.write(text)
+        return subprocess.run(self.command + ["--orders", order], capture_output=True, text=True, timeout=300)
+
+
 def findings_in(text):
     """check, line and the other side's line of each finding."""
     keys, inside = [], []
@@ -308,17 +325,20 @@ def main():
     parser.add_argument("--define", action="append", metavar="NAME=VALUE", help="a size of the kernel; default M=256 N=256 K=512")
     parser.add_argument("--output", default="C")
     parser.add_argument("--conformance")
+    parser.add_argument("--foreign", help="the folder tests/emulator/foreign")
+    parser.add_argument("--only", help="with --foreign: the case")
     parser.add_argument("--stem", default="mm_tma_bf16_sm100")
     parser.add_argument("--size-name", default="large")
     parser.add_argument("--emu", default="tile-emu")
-    parser.add_argument("--check", default="all")
+    parser.add_argument("--check", help="default: all; for --foreign default,race")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--kind", help="only kinds that contain this")
     parser.add_argument("--atleast", type=float, default=0.0, metavar="RATE", help="per cent")
     options = parser.parse_args()
+    options.check = options.check or ("default,race" if options.foreign else "all")
     options.define = options.define or ["M=256", "N=256", "K=512"]
     with tempfile.TemporaryDirectory() as folder:
-        kernel = Ours(options, folder) if options.kernel else Foreign(options, folder)
+        kernel = (Ours if options.kernel else Tested if options.foreign else Foreign)(options, folder)
         before = notice(kernel, kernel.text)
         if before:
             sys.exit("the unchanged kernel fails already: " + before)
