@@ -425,6 +425,7 @@ static void on_thread_access(Order *order, Domain *domain, OrderCta *cta, OrderW
     warp->ld_count++;
     Accessor who = warp_accessor(order, domain, warp, event, BY_LD);
     who.tag.actor = (uint16_t)actor_in(domain, &warp->ld);
+    who.tag.issued = who.tag.clock;
     who.tag.clock = warp->ld_count;
     tmem_access(order, cta, event, write, &who);
     return;

@@ -31,6 +31,7 @@ typedef struct {
   uint16_t mask;     // bytes of the granule
   uint32_t inst;     // index in the module
   uint32_t cluster;  // its number
+  uint32_t issued;   // tcgen05.ld: the warp's clock then
   uint8_t rank, warp, lane;
   uint8_t by;  // AccessBy
 } Access;

@@ -6,13 +6,17 @@
 #include "exec/report.h"
 #include "mem/tmem.h"
 
-typedef enum { LINK_FENCED, LINK_NO_AFTER, LINK_NO_BEFORE, LINK_NONE } Link;
+typedef enum { LINK_FENCED, LINK_NO_AFTER, LINK_NO_BEFORE, LINK_NO_WAIT, LINK_NONE } Link;
 
 // What connects an earlier access with the accessor.
 static Link link_between(const Order *order, const Accessor *who, const Access *before) {
-  if (!order_is_over(order, who, before)) return LINK_NONE;
-  if (before->actor == who->tag.actor) return LINK_FENCED;
   const OrderWarp *warp = &who->domain->ctas[before->rank].warps[before->warp];
+  if (!order_is_over(order, who, before)) {
+    // The load came before, but nobody waited for it: hardware seems to deliver loads at once.
+    bool issued = before->by == BY_LD && clock_get(who->now, warp->actor) >= before->issued;
+    return issued ? LINK_NO_WAIT : LINK_NONE;
+  }
+  if (before->actor == who->tag.actor) return LINK_FENCED;
   bool tensor = before->by == BY_TENSOR, dealloc = who->tag.by == BY_DEALLOC;
   if (warp == who->warp && !tensor) return LINK_FENCED;
   uint32_t actor = tensor ? before->actor : before->by == BY_LD ? warp->ld_fenced : warp->st_fenced;
@@ -50,6 +54,8 @@ static const char *advice_for(Link link, const Access *before) {
   case LINK_NO_BEFORE:
     return "tcgen05.fence::before_thread_sync between that instruction (and its tcgen05.wait) and the arrive "
            "or barrier";
+  case LINK_NO_WAIT:
+    return "tcgen05.wait::ld after the load, before it is handed on or what it reads is written";
   case LINK_NONE:
   case LINK_FENCED:
     break;
@@ -72,6 +78,7 @@ static void report(Order *order, const Accessor *who, const Access *before, Link
                      access_origin(order, who->domain, before), before->cluster};
   const char *missing = link == LINK_NO_AFTER    ? "tcgen05.fence::after_thread_sync is missing"
                         : link == LINK_NO_BEFORE ? "tcgen05.fence::before_thread_sync is missing"
+                        : link == LINK_NO_WAIT   ? "tcgen05.wait::ld is missing"
                                                  : "nothing orders the two";
   machine_finding_pair(machine, check, &origin, &other, advice_for(link, before),
                        "%s %s tensor memory from lane %u, column %u, which %s %s; %s", name_of(&who->tag),
