@@ -13,6 +13,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
 from gemm_reference import from_bf16, to_bf16  # noqa: E402
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import elementwise as types  # noqa: E402
 
 ORDERS = ["fair", "lazy"] + ["random:%d" % seed for seed in range(1, 6)]
 GEMMS = [(512, 512, 512), (384, 640, 320), (129, 257, 72), (1, 8, 16), (130, 64, 0)]
@@ -44,6 +46,26 @@ def product(inputs):
     return from_bf16(inputs["A"]).astype(np.float64) @ from_bf16(inputs["B"]).astype(np.float64).T
 
 
+def fp8_inputs(random, size):
+    m, n, k = size
+    held = {name: types.hold("e4m3", random.standard_normal((rows, k)).astype(np.float32)) for name, rows in (("A", m), ("B", n))}
+    return {**held, "scale_A": random.uniform(0.5, 2, m).astype(np.float32), "scale_B": random.uniform(0.5, 2, n).astype(np.float32)}
+
+
+def scaled_product(inputs):
+    a, b = (types.number("e4m3", inputs[name]).astype(np.float64) for name in "AB")
+    return a @ b.T * inputs["scale_A"][:, None].astype(np.float64) * inputs["scale_B"].astype(np.float64)
+
+
+def int8_inputs(random, size):
+    m, n, k = size
+    return {"A": random.integers(-128, 128, (m, k)).astype(np.int8), "B": random.integers(-128, 128, (k, n)).astype(np.int8)}
+
+
+def int8_product(inputs):
+    return inputs["A"].astype(np.int32) @ inputs["B"].astype(np.int32)
+
+
 def gelu_of_product(inputs):
     x = product(inputs) + inputs["bias"].astype(np.float64)
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
@@ -66,6 +88,8 @@ EXAMPLES = {
     "vector_add": ([(4096,), (1000,), (1,)], vector_inputs, "C", lambda inputs: inputs["A"] + inputs["B"], exact),
     "gemm": (GEMMS, gemm_inputs, "C", product, near),
     "gemm_async": (GEMMS, gemm_inputs, "C", product, near),
+    "gemm_fp8": ([(256, 256, 256), (129, 257, 80), (1, 16, 16), (130, 64, 0)], fp8_inputs, "C", scaled_product, near),
+    "gemm_int8": ([(256, 256, 256), (65, 144, 80), (1, 1, 1), (130, 64, 0)], int8_inputs, "C", int8_product, exact),
     "gemm_epilogue": (GEMMS, epilogue_inputs, "C", gelu_of_product, near),
 }
 
