@@ -240,7 +240,7 @@ static Value passed_value(Elab *e, const Actual *actual) {
   bool element = actual->value.kind == VALUE_TILE && actual->value.tile->points_only &&
                  actual->value.tile->buffer->type.space != SPACE_BARRIER;
   if (!element) return actual->value;
-  TirValue *scalar = staged_scalar(e, &actual->value, actual->span);
+  TirValue *scalar = staged_element(e, &actual->value, actual->span);
   return scalar ? value_staged(scalar) : value_poison();
 }
 

@@ -451,6 +451,6 @@ Value eval(Elab *e, const Expr *expr) {
   bool element =
       raw.kind == VALUE_TILE && raw.tile->points_only && raw.tile->buffer->type.space != SPACE_BARRIER;
   if (!element && !(raw.kind == VALUE_CELL && !fresh)) return raw;
-  TirValue *scalar = staged_scalar(e, &raw, expr->span);
+  TirValue *scalar = staged_element(e, &raw, expr->span);
   return scalar ? value_staged(scalar) : value_poison();
 }

@@ -169,6 +169,8 @@ void report_not_compile_time(Elab *e, const Value *value, Span span, const char 
 // ---- staged.c
 
 // Any scalar as a tile IR value of its natural dtype (integers i32, floats f32). NULL: reported.
+TirValue *staged_element(Elab *e, const Value *value, Span span);
+// The same as computations take it: 8-bit floats become f32.
 TirValue *staged_scalar(Elab *e, const Value *value, Span span);
 // Converted to dtype; constants adapt, others are cast.
 TirValue *staged_as(Elab *e, const Value *value, DType dtype, Span span);

@@ -70,7 +70,7 @@ static TirValue *not_scalar(Elab *e, const Value *value, Span span) {
   return NULL;
 }
 
-static TirValue *staged_raw(Elab *e, const Value *value, Span span) {
+TirValue *staged_element(Elab *e, const Value *value, Span span) {
   switch (value->kind) {
   case VALUE_BOOL:
     return tir_bool(builder(e, span), value->boolean);
@@ -116,14 +116,14 @@ static TirValue *widened(Elab *e, TirValue *scalar, Span span) {
 }
 
 TirValue *staged_scalar(Elab *e, const Value *value, Span span) {
-  return widened(e, staged_raw(e, value, span), span);
+  return widened(e, staged_element(e, value, span), span);
 }
 
 TirValue *staged_as(Elab *e, const Value *value, DType dtype, Span span) {
   if (value->kind == VALUE_INT || value->kind == VALUE_BOOL)
     return int_constant(e, value_as_int(value), dtype, span);
   if (value->kind == VALUE_FLOAT) return real_constant(e, value->real, dtype, span);
-  TirValue *scalar = staged_raw(e, value, span);
+  TirValue *scalar = staged_element(e, value, span);
   if (!scalar || scalar->type.dtype == dtype) return scalar;
   scalar = widened(e, scalar, span);
   if (scalar->type.dtype == dtype) return scalar;
