@@ -35,9 +35,9 @@ static const char usage_text[] =
     "  i32:5  i64:5  f32:0.5  null\n"
     "  in:a=a.npy;tma:a,...  declares the array and passes only the map\n"
     "RANGE, shown at the end or where the launch stops:\n"
-    "  shared[@CTA]:START+BYTES  tmem[@CTA]:C0-C1/L0-L1  global:START+BYTES  with :hex, i32, u8, f32, f16 or "
+    "  shared[@CTA]:START+BYTES  tmem[@CTA]:C0-C1/L0-L1  global:START+BYTES  with :hex, i32, u8, f32, f16, "
     "bf16\n"
-    "  behind it if wanted; START is a number or a name, with or without +OFFSET\n";
+    "  or mbarrier behind it if wanted; START is a number or a name, with or without +OFFSET\n";
 
 static int complain(const char *what, const char *detail) {
   fprintf(stderr, "tile-emu: %s%s%s\n", what, detail[0] != '\0' ? ": " : "", detail);

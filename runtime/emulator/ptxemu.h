@@ -98,7 +98,7 @@ typedef struct {
   uint64_t trace_events;  // a trace of at most so many events, in Chrome's format: ptxemu_trace()
   const char *stop_at;    // "LINE" of the PTX or "FILE:LINE" of its source: stop when a thread reaches it
   // Memory to show at the end or where the launch stops: "shared[@CTA]:START+BYTES", "tmem[@CTA]:C0-C1/L0-L1",
-  // "global:START+BYTES", with ":TYPE" (hex i32 u8 f32 f16 bf16) behind it if wanted.
+  // "global:START+BYTES", with ":TYPE" (hex i32 u8 f32 f16 bf16 mbarrier) behind it if wanted.
   const char *const *dump;
   int ndumps;
   // Called now and then on the thread that launched, with the CTAs finished and the instructions executed so far.

@@ -8,8 +8,9 @@
 #include "num/num.h"
 
 static const char *const type_names[] = {
-    [DUMP_HEX] = "hex", [DUMP_I32] = "i32", [DUMP_U8] = "u8",
-    [DUMP_F32] = "f32", [DUMP_F16] = "f16", [DUMP_BF16] = "bf16",
+    [DUMP_HEX] = "hex",           [DUMP_I32] = "i32", [DUMP_U8] = "u8",
+    [DUMP_F32] = "f32",           [DUMP_F16] = "f16", [DUMP_BF16] = "bf16",
+    [DUMP_MBARRIER] = "mbarrier",
 };
 enum { TYPES = sizeof type_names / sizeof *type_names, CELLS_A_LINE = 8 };
 
@@ -122,7 +123,7 @@ const char *dump_parse(Arena *arena, const Module *module, const Function *entry
   return text_printf(
       arena,
       "--dump %s: expected shared[@CTA]:START+BYTES, tmem[@CTA]:C0-C1/L0-L1 or "
-      "global:START+BYTES, with :hex, i32, u8, f32, f16 or bf16 behind it if wanted; START is a "
+      "global:START+BYTES, with :hex, i32, u8, f32, f16, bf16 or mbarrier behind it if wanted; START is a "
       "number or a variable's or array's name, with or without +OFFSET",
       text);
 }
@@ -136,6 +137,7 @@ static void figure(TextBuf *out, DumpType type, const uint8_t *word) {
   memcpy(&low, word, 2);
   memcpy(&high, word + 2, 2);
   switch (type) {
+  case DUMP_MBARRIER:  // eight bytes: show_mbarriers
   case DUMP_HEX:
     textbuf_printf(out, " %08x", bits);
     break;
@@ -167,7 +169,25 @@ static void figures(TextBuf *out, DumpType type, const uint8_t *from, uint64_t b
   textbuf_puts(out, "\n");
 }
 
+static void show_mbarriers(TextBuf *out, const DumpRange *range, const uint8_t *from) {
+  for (uint64_t i = 0; i + 8 <= range->bytes; i += 8) {
+    uint64_t word;
+    memcpy(&word, from + i, sizeof word);
+    MbarrierState state = mbarrier_decode(word);
+    textbuf_printf(out, "  0x%llx: ", (unsigned long long)(range->address + i));
+    if (state.valid)
+      textbuf_printf(out, "phase of parity %u, %u of %u arrivals missing, %lld bytes outstanding\n",
+                     state.phase, state.pending, state.expected, (long long)state.tx);
+    else
+      textbuf_puts(out, "no mbarrier\n");
+  }
+}
+
 static void show_bytes(TextBuf *out, const DumpRange *range, const uint8_t *from) {
+  if (range->type == DUMP_MBARRIER) {
+    show_mbarriers(out, range, from);
+    return;
+  }
   for (uint64_t i = 0; i < range->bytes; i += 16) {
     textbuf_printf(out, "  0x%llx:", (unsigned long long)(range->address + i));
     figures(out, range->type, from + i, range->bytes - i < 16 ? range->bytes - i : 16);

@@ -5,7 +5,7 @@
 
 #include "exec/observer.h"
 
-typedef enum { DUMP_HEX, DUMP_I32, DUMP_U8, DUMP_F32, DUMP_F16, DUMP_BF16 } DumpType;
+typedef enum { DUMP_HEX, DUMP_I32, DUMP_U8, DUMP_F32, DUMP_F16, DUMP_BF16, DUMP_MBARRIER } DumpType;
 
 typedef struct DumpRange {
   const char *text;  // as given
