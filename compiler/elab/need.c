@@ -134,8 +134,8 @@ static bool dtype_is_supported(DType dtype) {
 
 // A name that nothing defines is a size in an annotation; where an element type must stand it is a slip.
 static bool misspelt_dtype(Elab *e, const Value *value, Span span) {
-  static const char *const names[] = {"float32", "float16", "bfloat16", "int32",
-                                      "uint32",  "int8",    "uint8",    "bool"};
+  static const char *const names[] = {"float32", "float16", "bfloat16", "int32",       "uint32",
+                                      "int8",    "uint8",   "bool",     "float8_e4m3", "float8_e5m2"};
   if (value->kind != VALUE_STAGED || value->staged->op->kind != OP_size) return false;
   Name name = value->staged->op->name;
   diag_error(e->ds, DIAG_value_kind, span, "'%s' is no element type", name);

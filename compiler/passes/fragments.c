@@ -52,6 +52,13 @@ static int64_t registers_of(const TirValue *fragment) {
   return (bits + 31) / 32;
 }
 
+static bool is_replicated(const TirValue *fragment) {
+  int64_t elements = 1;
+  for (int d = 0; d < fragment->type.rank; d++) elements *= fragment->type.shape[d];
+  return elements > 1 && layout_registers(fragment->layout) == elements &&
+         layout_threads(fragment->layout) > 1;
+}
+
 static void report_registers(PassCx *cx, const Life *lives, int count, int at, int64_t sum) {
   const TirValue *largest = NULL;
   for (int i = 0; i < count; i++) {
@@ -63,8 +70,11 @@ static void report_registers(PassCx *cx, const Life *lives, int count, int at, i
              (long long)sum, REGISTERS_FOR_FRAGMENTS);
   for (int i = 0; i < count; i++) {
     if (lives[i].begin > at || lives[i].end < at) continue;
-    diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld", tile_buffer_name(lives[i].fragment),
-              (long long)registers_of(lives[i].fragment));
+    diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld%s", tile_buffer_name(lives[i].fragment),
+              (long long)registers_of(lives[i].fragment),
+              is_replicated(lives[i].fragment)
+                  ? ": every thread holds all of it, since its elements are used one by one"
+                  : "");
   }
   diag_hint(cx->ds, "use more threads, smaller tiles, or keep the data in shared memory");
 }

@@ -25,16 +25,24 @@ static void fill_param(PtxEmu *emu, const PtxEmuParam *param, uint64_t array, ui
   if (param->bytes == 8) memcpy(block + param->offset, &array, 8);
   if (param->bytes == 4) memcpy(block + param->offset, &number, 4);
   if (param->bytes != 128) return;
-  PtxEmuTensorMap map = {.type = 9, .rank = 2, .address = array, .size = {32, 16}, .stride = {2, 64}, .box = {32, 8},
-                         .element_stride = {1, 1, 1, 1, 1}, .swizzle = 2};
+  PtxEmuTensorMap map = {.type = 9,
+                         .rank = 2,
+                         .address = array,
+                         .size = {32, 16},
+                         .stride = {2, 64},
+                         .box = {32, 8},
+                         .element_stride = {1, 1, 1, 1, 1},
+                         .swizzle = 2};
   ptxemu_encode_tensor_map(emu, &map, block + param->offset);
 }
 
-static void launch(PtxEmu *emu, const PtxEmuModule *module, const PtxEmuEntry *entry, uint64_t array, uint32_t choice) {
+static void launch(PtxEmu *emu, const PtxEmuModule *module, const PtxEmuEntry *entry, uint64_t array,
+                   uint32_t choice) {
   static const char *const checks[] = {"default", "none", "all", "all"};
   uint8_t block[MOST_PARAM_BYTES] = {0};
   for (int i = 0; i < entry->nparams; i++) fill_param(emu, &entry->params[i], array, block);
-  PtxEmuLaunch l = {.grid = {2, 1, 1}, .block = {32 << (choice & 1), 1, 1}, .dynamic_shared = choice & 2 ? 8192 : 0};
+  PtxEmuLaunch l = {
+      .grid = {2, 1, 1}, .block = {32 << (choice & 1), 1, 1}, .dynamic_shared = choice & 2 ? 8192 : 0};
   l.params = block;
   l.param_bytes = entry->param_bytes < MOST_PARAM_BYTES ? entry->param_bytes : MOST_PARAM_BYTES;
   for (int i = 0; i < 3; i++)
@@ -96,7 +104,8 @@ static void replay(const char *path) {
   }
   for (struct dirent *e; (e = readdir(folder)) != NULL;) {
     char name[4096];
-    if (e->d_name[0] != '.' && snprintf(name, sizeof name, "%s/%s", path, e->d_name) < (int)sizeof name) replay(name);
+    if (e->d_name[0] != '.' && snprintf(name, sizeof name, "%s/%s", path, e->d_name) < (int)sizeof name)
+      replay(name);
   }
   closedir(folder);
 }
