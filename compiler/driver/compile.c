@@ -164,6 +164,11 @@ static bool give_tir(Compilation *c) {
   return give(c, text.data);
 }
 
+// --check: code generation also finds mistakes; what comes after it does not.
+static bool checks_all(const Options *options) {
+  return !options->print_after && !options->stop_after && !options->header;
+}
+
 static bool run_stages(Compilation *c) {
   OutputForm form = c->options->form;
   const char *dot = strrchr(c->options->input, '.');
@@ -175,9 +180,10 @@ static bool run_stages(Compilation *c) {
   if (!(from_tir ? stage_read_tir(c) : stage_elaborate(c))) return false;
   if (!stage_passes(c, from_tir)) return false;
   if (!stage_header(c)) return false;
-  if (form == FORM_NONE) return true;
+  if (form == FORM_NONE && !checks_all(c->options)) return true;
   if (form == FORM_TIR) return give_tir(c);
   if (!stage_llvm(c)) return false;
+  if (form == FORM_NONE) return true;
   if (form == FORM_LLVM) return give(c, cg_llvm_text(c->cg, c->arena));
   if (!stage_ptx(c)) return false;
   if (form == FORM_PTX) return give(c, c->ptx);
