@@ -13,7 +13,7 @@ static Value run_len(Elab *e, const Call *call) {
   int count;
   if (value->kind == VALUE_BUFFER) {
     diag_error(e->ds, DIAG_value_kind, call->spans[0], "len of a buffer; its sizes are %s.shape",
-               region_buffer_name(value->staged));
+               tir_buffer_name(value->staged));
     return value_poison();
   }
   if (!eval_iterable(e, value, call->spans[0], &items, &count)) return value_poison();

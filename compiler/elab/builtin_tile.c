@@ -23,7 +23,7 @@ static bool check(Elab *e, OpKind kind, int nargs, TirValue *const *args, const 
     call.spans[i] = spans[i].end ? spans[i] : span;
     if (!args[i]) continue;
     call.types[i] = &args[i]->type;
-    if (args[i]->type.kind == TYPE_BUFFER) call.names[i] = region_buffer_name(args[i]);
+    if (args[i]->type.kind == TYPE_BUFFER) call.names[i] = tir_buffer_name(args[i]);
   }
   return op_check(&call);
 }
@@ -125,12 +125,12 @@ static void warn_not_cleared(Elab *e, const Call *call, TirValue *c, const TirVa
   bool clears = clear && (!staged_first_value(clear, &first) || first != 0);
   if (!clears && !map_has(e->initialized, root)) {
     diag_warning(e->ds, DIAG_accumulator_not_cleared, call->span,
-                 "this gemm adds to '%s', which nothing has set before", region_buffer_name(root));
-    diag_note(e->ds, root->op->span, "'%s' is allocated here", region_buffer_name(root));
+                 "this gemm adds to '%s', which nothing has set before", tir_buffer_name(root));
+    diag_note(e->ds, root->op->span, "'%s' is allocated here", tir_buffer_name(root));
     diag_hint(e->ds,
               clear ? "clear_accum is false in the first round"
                     : "clear(%s) before the loop, or clear_accum=",
-              region_buffer_name(root));
+              tir_buffer_name(root));
   }
   map_put(e->initialized, root, root);
 }

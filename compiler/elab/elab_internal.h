@@ -204,8 +204,6 @@ bool tile_copy_operands(Elab *e, const Value *src, Span src_span, const Value *d
                         TirValue **src_out, TirValue **dst_out);
 // A single barrier. NULL: reported.
 TirValue *tile_barrier(Elab *e, const Value *value, Span span, const char *what);
-// How messages name a buffer or view.
-const char *region_buffer_name(const TirValue *buffer);
 
 // ---- elab_call.c
 

@@ -7,20 +7,10 @@
 
 #include <inttypes.h>
 
-const char *region_buffer_name(const TirValue *buffer) {
-  while (buffer->op->kind == OP_view) buffer = buffer->op->args[0];
-  return buffer->name ? buffer->name : buffer->op->name;
-}
-
-static const char *shown_name(const TirValue *buffer) {
-  const char *name = region_buffer_name(buffer);
-  return name ? name : "the buffer";
-}
-
 // ---- bounds
 
 static bool out_of_bounds(Elab *e, const TileRef *tile) {
-  diag_note(e->ds, tile->buffer->op->span, "'%s' is declared here", shown_name(tile->buffer));
+  diag_note(e->ds, tile->buffer->op->span, "'%s' is declared here", tir_buffer_name(tile->buffer));
   return false;
 }
 
@@ -28,7 +18,7 @@ static bool out_of_bounds(Elab *e, const TileRef *tile) {
 static bool check_bounds(Elab *e, const TileRef *tile, int d, int64_t extent) {
   int64_t start, size = tile->buffer->type.shape[d];
   if (!tir_const_int(tile->starts[d], &start)) return true;
-  const char *name = shown_name(tile->buffer);
+  const char *name = tir_buffer_name(tile->buffer);
   Span span = tile->spans[d];
   if (start < 0) {
     diag_error(e->ds, DIAG_out_of_bounds, span, "index %" PRId64 " of dimension %d of '%s' is below 0", start,
@@ -103,8 +93,8 @@ static bool add_rest(Elab *e, TileRef *tile, int from, Span span) {
 
 static bool too_many(Elab *e, const TileRef *tile, int count, Span span) {
   if (count <= tile->rank) return false;
-  diag_error(e->ds, DIAG_out_of_bounds, span, "'%s' has %d dimension%s, not %d", shown_name(tile->buffer),
-             tile->rank, tile->rank == 1 ? "" : "s", count);
+  diag_error(e->ds, DIAG_out_of_bounds, span, "'%s' has %d dimension%s, not %d",
+             tir_buffer_name(tile->buffer), tile->rank, tile->rank == 1 ? "" : "s", count);
   out_of_bounds(e, tile);
   return true;
 }
@@ -162,7 +152,7 @@ Value tile_subscript(Elab *e, const Value *base, const Expr *expr) {
 // ---- elements
 
 static bool element_allowed(Elab *e, const TirValue *buffer, Span span, const char *verb) {
-  const char *name = shown_name(buffer);
+  const char *name = tir_buffer_name(buffer);
   if (e->region->kind == REGION_HOST) {
     diag_error(e->ds, DIAG_kernel_form, span, "an element of '%s' is %s outside `with Kernel(…)`", name,
                verb);
@@ -281,7 +271,7 @@ static bool whole_side(Elab *e, TirValue *buffer, Side *out) {
     if (buffer->type.shape[d] != DIM_DYNAMIC) continue;
     Value size = value_staged(buffer->op->args[d]);
     report_not_compile_time(e, &size, out->span, "the extent of a copy");
-    diag_hint(e->ds, "or name a tile by where it starts: %s[%s]", shown_name(buffer),
+    diag_hint(e->ds, "or name a tile by where it starts: %s[%s]", tir_buffer_name(buffer),
               buffer->type.rank == 1 ? "start" : "row, column");
     return false;
   }
@@ -314,7 +304,7 @@ static bool take_extents(Elab *e, Side *open, const Side *other) {
   int shift = open->tile.rank - count;
   if (shift < 0) {
     diag_error(e->ds, DIAG_copy_extents, open->span, "'%s' has %d dimensions, the tile on the other side %d",
-               shown_name(open->tile.buffer), open->tile.rank, count);
+               tir_buffer_name(open->tile.buffer), open->tile.rank, count);
     return false;
   }
   for (int d = 0; d < open->tile.rank; d++) {
@@ -381,6 +371,6 @@ TirValue *tile_barrier(Elab *e, const Value *value, Span span, const char *what)
   }
   if (buffer->type.shape[0] == 1) return value->staged;
   diag_error(e->ds, DIAG_value_kind, span, "%s must be one barrier; '%s' holds %" PRId64 ": index it, %s[i]",
-             what, shown_name(buffer), buffer->type.shape[0], shown_name(buffer));
+             what, tir_buffer_name(buffer), buffer->type.shape[0], tir_buffer_name(buffer));
   return NULL;
 }

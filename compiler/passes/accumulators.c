@@ -16,7 +16,7 @@
 static TirValue *new_fragment(PassCx *cx, TirBuilder *b, const TirValue *like, DType dtype) {
   Type type = type_buffer(dtype, SPACE_FRAGMENT, like->type.rank, like->type.shape);
   const char *name =
-      tile_buffer_name(like);  // the op keeps it: messages call the temporary like the accumulator
+      tir_buffer_name(like);  // the op keeps it: messages call the temporary like the accumulator
   TirValue *part = tir_alloc(b, intern(cx->module->names, name), type);
   part->name = intern(cx->module->names, text_printf(cx->scratch, "%s_part", name));
   return part;
@@ -35,22 +35,18 @@ static void move_to_tmem(TirOpList ops, TirValue *root) {
   }
 }
 
-static bool element_access(const TirOp *op) {
-  return op->kind == OP_load || op->kind == OP_store;
-}
-
 static bool report_element(PassCx *cx, const TirOp *op, const TirOp *gemm) {
   diag_error(
       cx->ds, DIAG_accumulator_access, op->span,
       "%s is an accumulator and lives in TMEM: its elements can be used only in a Parallel loop over them",
-      tile_buffer_name(op->args[0]));
+      tir_buffer_name(op->args[0]));
   diag_note(cx->ds, gemm->span, "it is accumulated here");
   return false;
 }
 
 static void use_instead(TirOpList body, const TirValue *buffer, TirValue *fragment) {
   for (int i = 0; i < body.len; i++)
-    if (element_access(body.data[i]) && body.data[i]->args[0] == buffer) body.data[i]->args[0] = fragment;
+    if (tile_is_element(body.data[i]) && body.data[i]->args[0] == buffer) body.data[i]->args[0] = fragment;
 }
 
 // Whether one unconditional store of the loop covers the buffer: its indices are the loop's variables over
@@ -75,7 +71,7 @@ static Use use_in(const TirOp *parallel, TirOpList body, const TirValue *buffer)
   Use use = {0};
   for (int i = 0; i < body.len; i++) {
     const TirOp *op = body.data[i];
-    if (!element_access(op) || op->args[0] != buffer) continue;
+    if (!tile_is_element(op) || op->args[0] != buffer) continue;
     if (op->kind == OP_load) use.reads = true;
     if (op->kind == OP_store) use.writes = true;
     if (op->kind == OP_store && !use.reads && covers(parallel, op, buffer)) use.covered = true;
@@ -100,7 +96,7 @@ static void give_fragment(PassCx *cx, TirOp *parallel, TirOpList body, TirValue 
 static bool report_two_slices(PassCx *cx, const TirOp *first, const TirOp *second) {
   diag_error(cx->ds, DIAG_accumulator_access, second->span,
              "this loop uses two slices of %s, an accumulator in TMEM, and writes one: use one slice a loop",
-             tile_buffer_name(second->args[0]));
+             tir_buffer_name(second->args[0]));
   diag_note(cx->ds, first->span, "the other slice is used here");
   return false;
 }
@@ -113,7 +109,7 @@ static bool rewrite_loop(PassCx *cx, TirOp *parallel, TirValue *root, const TirO
     if (body.data[i]->kind == OP_store && tir_root(body.data[i]->args[0]) == root) writes = true;
   for (int i = 0; i < body.len; i++) {
     TirOp *op = body.data[i];
-    if (!element_access(op) || tir_root(op->args[0]) != root) continue;
+    if (!tile_is_element(op) || tir_root(op->args[0]) != root) continue;
     if (tir_inside(op->args[0]->op, parallel)) return report_element(cx, op, gemm);
     if (first && writes) return report_two_slices(cx, first, op);
     first = op;
@@ -126,7 +122,7 @@ static bool rewrite_elements(PassCx *cx, TirOpList ops, TirValue *root, const Ti
   bool ok = true;
   for (int i = 0; i < ops.len; i++) {
     TirOp *op = ops.data[i];
-    if (!element_access(op) || tir_root(op->args[0]) != root) continue;
+    if (!tile_is_element(op) || tir_root(op->args[0]) != root) continue;
     TirOp *parallel = tile_outermost(op, OP_parallel);
     ok = (parallel ? rewrite_loop(cx, parallel, root, gemm) : report_element(cx, op, gemm)) && ok;
     if (!ok) break;

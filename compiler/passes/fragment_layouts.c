@@ -87,12 +87,8 @@ static int loop_number(Solver *s, TirOp *parallel) {
   return node_of(s, parallel->results[0], type_buffer(DTYPE_f32, SPACE_FRAGMENT, parallel->nresults, shape));
 }
 
-static bool is_fragment(const TirValue *value) {
-  return value->type.kind == TYPE_BUFFER && value->type.space == SPACE_FRAGMENT;
-}
-
 static void report(Solver *s, const TirOp *op, const char *sentence, const TirValue *fragment) {
-  diag_error(s->cx->ds, DIAG_fragment_access, op->span, "%s: %s", tile_buffer_name(fragment), sentence);
+  diag_error(s->cx->ds, DIAG_fragment_access, op->span, "%s: %s", tir_buffer_name(fragment), sentence);
   s->ok = false;
 }
 
@@ -108,7 +104,7 @@ static bool held_by_every(Solver *s, TirValue *fragment) {
 }
 
 static bool element_access(const TirOp *op) {
-  return (op->kind == OP_load || op->kind == OP_store) && is_fragment(op->args[0]);
+  return (op->kind == OP_load || op->kind == OP_store) && tile_is_fragment(op->args[0]);
 }
 
 static void find_replicated(Solver *s, TirOpList ops) {
@@ -122,7 +118,7 @@ static void find_replicated(Solver *s, TirOpList ops) {
     changed = false;
     for (int i = 0; i < ops.len; i++) {
       TirValue *src, *dst;
-      if (!tile_move(ops.data[i], &src, &dst) || !is_fragment(src) || !is_fragment(dst)) continue;
+      if (!tile_move(ops.data[i], &src, &dst) || !tile_is_fragment(src) || !tile_is_fragment(dst)) continue;
       if (held_by_every(s, dst) == held_by_every(s, src)) continue;
       demand_every(s, held_by_every(s, dst) ? src : dst, ops.data[i]);
       changed = true;
@@ -177,19 +173,19 @@ static void add_access(Solver *s, TirOp *op) {
 }
 
 static void add_move(Solver *s, const TirOp *op, TirValue *src, TirValue *dst) {
-  if (is_fragment(src) && is_fragment(dst)) {
+  if (tile_is_fragment(src) && tile_is_fragment(dst)) {
     if (!held_by_every(s, src)) join_groups(s, fragment_number(s, src), fragment_number(s, dst));
     return;
   }
   bool through_tmem = op_path(op) == PATH_TMEM_LOAD || op_path(op) == PATH_TMEM_STORE;
-  if (!through_tmem || (!is_fragment(src) && !is_fragment(dst))) return;
-  Node *node = fragment_node(s, is_fragment(src) ? src : dst);
+  if (!through_tmem || (!tile_is_fragment(src) && !tile_is_fragment(dst))) return;
+  Node *node = fragment_node(s, tile_is_fragment(src) ? src : dst);
   if (!node->seed) node->seed = op;
 }
 
 static bool check_whole(Solver *s, const TirOp *op) {
   for (int i = 0; i < op->nargs; i++) {
-    if (!op->args[i] || !is_fragment(op->args[i]) || op->args[i]->op->kind != OP_view) continue;
+    if (!op->args[i] || !tile_is_fragment(op->args[i]) || op->args[i]->op->kind != OP_view) continue;
     report(s, op, "slices of a fragment cannot be used: its elements are spread over the threads",
            op->args[i]);
     diag_hint(s->cx->ds, "copy the whole fragment to shared memory, and slices from there");
@@ -202,7 +198,7 @@ static void add_constraints(Solver *s, TirOpList ops) {
   for (int i = 0; i < ops.len; i++) {
     TirOp *op = ops.data[i];
     TirValue *src, *dst;
-    if (op->kind == OP_alloc && is_fragment(op->results[0])) fragment_number(s, op->results[0]);
+    if (op->kind == OP_alloc && tile_is_fragment(op->results[0])) fragment_number(s, op->results[0]);
     if (element_access(op)) add_access(s, op);
     if (tile_move(op, &src, &dst)) add_move(s, op, src, dst);
   }
@@ -222,7 +218,7 @@ static void conflict(Solver *s, const TirOp *op, const TirValue *value, const Ti
              "%s would have to be spread over the threads in two ways: this use needs another than an "
              "earlier one; go through "
              "shared memory in between",
-             value->op->kind == OP_parallel ? "this Parallel loop" : tile_buffer_name(value));
+             value->op->kind == OP_parallel ? "this Parallel loop" : tir_buffer_name(value));
   if (other) diag_note(s->cx->ds, other->span, "the other use is here");
   s->ok = false;
 }
@@ -252,8 +248,8 @@ static bool seed_layout(Solver *s, const Node *node, Layout *out) {
   bool half = type->rank == 2 && type->shape[0] == LANES / 2;
   if (type->rank != 2 || (type->shape[0] % LANES && !half))
     diag_error(s->cx->ds, DIAG_tmem_rows, node->seed->span,
-               "%s has %lld rows; TMEM is copied in %d rows or multiples of %d",
-               tile_buffer_name(node->value), (long long)type->shape[0], LANES / 2, LANES);
+               "%s has %lld rows; TMEM is copied in %d rows or multiples of %d", tir_buffer_name(node->value),
+               (long long)type->shape[0], LANES / 2, LANES);
   else
     diag_error(s->cx->ds, DIAG_fragment_threads, node->seed->span,
                "threads=%d does not suit a fragment of %lld columns: %d groups of 4 warps share the columns "
@@ -384,7 +380,7 @@ static void check_projections(Solver *s) {
 static void forget(TirOpList ops) {
   for (int i = 0; i < ops.len; i++) {
     TirOp *op = ops.data[i];
-    if (op->kind == OP_parallel || (op->kind == OP_alloc && is_fragment(op->results[0])))
+    if (op->kind == OP_parallel || (op->kind == OP_alloc && tile_is_fragment(op->results[0])))
       op->results[0]->layout = NULL;
   }
 }

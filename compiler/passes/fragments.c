@@ -70,7 +70,7 @@ static void report_registers(PassCx *cx, const Life *lives, int count, int at, i
              (long long)sum, REGISTERS_FOR_FRAGMENTS);
   for (int i = 0; i < count; i++) {
     if (lives[i].begin > at || lives[i].end < at) continue;
-    diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld%s", tile_buffer_name(lives[i].fragment),
+    diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld%s", tir_buffer_name(lives[i].fragment),
               (long long)registers_of(lives[i].fragment),
               is_replicated(lives[i].fragment)
                   ? ": every thread holds all of it, since its elements are used one by one"

@@ -28,10 +28,6 @@ typedef struct {
   TirOpList run, others;   // ops to cut; pure ops between them
 } Cutter;
 
-static bool is_fragment(const TirValue *value) {
-  return value && value->type.kind == TYPE_BUFFER && value->type.space == SPACE_FRAGMENT;
-}
-
 // ---- what a value is to the run's tile
 
 typedef enum { SHAPE_TILE, SHAPE_ACROSS, SHAPE_OTHER } Shape;
@@ -70,18 +66,14 @@ static bool barred(const Cutter *c, const TirValue *fragment) {
 
 // ---- which ops can be cut
 
-static bool element_access(const TirOp *op) {
-  return op->kind == OP_load || op->kind == OP_store;
-}
-
 static bool can_cut_loop(const Cutter *c, TirOp *parallel) {
   if (loop_shape(c, parallel) == SHAPE_OTHER) return false;
   TirOpList body = tile_collect(c->cx->scratch, parallel->bodies[0]);
   for (int i = 0; i < body.len; i++) {
     const TirOp *op = body.data[i];
     if (op_def(op->kind)->pure || op->kind == OP_if || op->kind == OP_get) continue;
-    if (!element_access(op)) return false;
-    if (!is_fragment(op->args[0])) continue;
+    if (!tile_is_element(op)) return false;
+    if (!tile_is_fragment(op->args[0])) continue;
     if (barred(c, op->args[0])) return false;
     if (op->kind == OP_store && fragment_shape(c, op->args[0]) == SHAPE_OTHER) return false;
   }
@@ -93,7 +85,7 @@ static bool can_cut_tile_op(const Cutter *c, const TirOp *op) {
   if (path_is_async(op_path(op)) || op_def(op->kind)->operands[0].index) return false;
   bool found = false;
   for (int i = 0; i < op->nargs; i++) {
-    if (!is_fragment(op->args[i])) continue;
+    if (!tile_is_fragment(op->args[i])) continue;
     if (barred(c, op->args[i]) || fragment_shape(c, op->args[i]) == SHAPE_OTHER) return false;
     found = true;
   }
@@ -130,7 +122,7 @@ static bool adopt_tile(Cutter *c, const TirOp *op) {
   Type type = {0};
   if (op->kind == OP_parallel) type = loop_type(op);
   for (int i = 0; i < op->nargs && op->kind != OP_parallel; i++)
-    if (tile_is(op) && is_fragment(op->args[i])) type = op->args[i]->type;
+    if (tile_is(op) && tile_is_fragment(op->args[i])) type = op->args[i]->type;
   if (type.rank != 2 || !type_is_static(&type) || !layout_row(&type, c->kernel->threads, &c->row))
     return false;
   const int columns = 1;
@@ -184,7 +176,7 @@ static TirValue *find_escape(const Cutter *c) {
     TirOp *op = c->all.data[i];
     if (!run_member(c, op)) continue;
     for (int a = 0; a < op->nargs; a++) {
-      if (!is_fragment(op->args[a]) || fragment_shape(c, op->args[a]) == SHAPE_OTHER) continue;
+      if (!tile_is_fragment(op->args[a]) || fragment_shape(c, op->args[a]) == SHAPE_OTHER) continue;
       if (escapes(c, op->args[a])) return op->args[a];
     }
   }
@@ -215,7 +207,7 @@ static void stop_at_meeting(Cutter *c) {
     for (int o = 0; o < ops.len; o++) {
       for (int a = 0; a < ops.data[o]->nargs; a++) {
         Contact touch = {c->run.data[i], ops.data[o]->args[a], tile_access(ops.data[o], a)};
-        if (!touch.access || is_fragment(touch.buffer)) continue;
+        if (!touch.access || tile_is_fragment(touch.buffer)) continue;
         for (int t = 0; t < touches.len; t++) {
           const Contact *other = &touches.data[t];
           if (!ops_meet(other->member, other->access, other->buffer, touch.member, touch.access,
@@ -240,7 +232,7 @@ static int64_t values_held(const Cutter *c, int64_t piece) {
     TirOp *op = c->all.data[i];
     if (!run_member(c, op)) continue;
     for (int a = 0; a < op->nargs; a++) {
-      bool seen = !is_fragment(op->args[a]);
+      bool seen = !tile_is_fragment(op->args[a]);
       for (int k = 0; k < counted.len && !seen; k++) seen = counted.data[k] == op->args[a];
       if (seen) continue;
       vec_push(c->cx->scratch, &counted, op->args[a]);
@@ -293,12 +285,13 @@ static TirValue *slice(TirBuilder *b, TirValue *buffer, TirValue *column, int64_
 static void cut_tile_op(Cutter *c, TirOp *op, TirValue *column, int64_t piece) {
   TirBuilder b = tir_builder_before(c->cx->module, op);
   for (int i = 0; i < op->nargs; i++)
-    if (tile_access(op, i) && !is_fragment(op->args[i])) op->args[i] = slice(&b, op->args[i], column, piece);
+    if (tile_access(op, i) && !tile_is_fragment(op->args[i]))
+      op->args[i] = slice(&b, op->args[i], column, piece);
 }
 
 // Whether argument `a` of an access picks the column of a fragment that becomes one piece.
 static bool picks_piece_column(const Cutter *c, const TirOp *op, int a) {
-  if (!element_access(op) || !is_fragment(op->args[0])) return false;
+  if (!tile_is_element(op) || !tile_is_fragment(op->args[0])) return false;
   Shape shape = fragment_shape(c, op->args[0]);
   int first = op->kind == OP_store ? 2 : 1;
   return shape != SHAPE_OTHER && a == first + op->args[0]->type.rank - 1;
@@ -326,7 +319,7 @@ static void shrink_fragments(Cutter *c, int64_t piece) {
     if (!run_member(c, op)) continue;
     for (int a = 0; a < op->nargs; a++) {
       TirValue *fragment = op->args[a];
-      if (!is_fragment(fragment) || fragment_shape(c, fragment) == SHAPE_OTHER) continue;
+      if (!tile_is_fragment(fragment) || fragment_shape(c, fragment) == SHAPE_OTHER) continue;
       fragment->type.shape[fragment->type.rank - 1] = piece;
     }
   }
@@ -397,7 +390,7 @@ static void sink_loads(const Cutter *c) {
   for (int i = 0; i < c->all.len; i++) {
     TirOp *op = c->all.data[i];
     TirValue *src, *dst;
-    if (!tile_move(op, &src, &dst) || src->type.space != SPACE_GLOBAL || !is_fragment(dst)) continue;
+    if (!tile_move(op, &src, &dst) || src->type.space != SPACE_GLOBAL || !tile_is_fragment(dst)) continue;
     if (!replicates(dst->layout) || is_written(c, tir_root(src))) continue;
     TirOp *use = next_use(c, op, dst);
     if (!use || use->kind == OP_for) continue;

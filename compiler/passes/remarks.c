@@ -67,7 +67,7 @@ static void on_tma(const Remarks *r, const TirOp *op, const char *from, const ch
 }
 
 static void on_move(const Remarks *r, const TirOp *op, TirValue *src, TirValue *dst) {
-  const char *from = tile_buffer_name(src), *to = tile_buffer_name(dst);
+  const char *from = tir_buffer_name(src), *to = tir_buffer_name(dst);
   Path path = op_path(op);
   if (path == PATH_TMA_LOAD || path == PATH_TMA_STORE) on_tma(r, op, from, to);
   if (path != PATH_THREADS || !between_memories(src, dst)) return;
@@ -80,7 +80,7 @@ static void on_accumulator(const Remarks *r, const TirOp *op) {
   const TirValue *buffer = op->results[0];
   if (buffer->type.space != SPACE_TMEM) return;
   const Layout *layout = tir_layout(buffer);
-  diag_remark(r->ds, op->span, "%s is in TMEM, in columns %d to %d", tile_buffer_name(buffer), layout->column,
+  diag_remark(r->ds, op->span, "%s is in TMEM, in columns %d to %d", tir_buffer_name(buffer), layout->column,
               layout->column + layout->columns - 1);
 }
 

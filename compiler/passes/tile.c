@@ -63,9 +63,10 @@ TirOp *tile_outermost(TirOp *op, OpKind kind) {
   return found;
 }
 
-const char *tile_buffer_name(const TirValue *buffer) {
-  const TirValue *root = buffer;
-  while (root->op->kind == OP_view) root = root->op->args[0];
-  if (root->op->name) return root->op->name;
-  return root->name ? root->name : "a buffer";
+bool tile_is_element(const TirOp *op) {
+  return op->kind == OP_load || op->kind == OP_store;
+}
+
+bool tile_is_fragment(const TirValue *value) {
+  return value && value->type.kind == TYPE_BUFFER && value->type.space == SPACE_FRAGMENT;
 }

@@ -19,7 +19,7 @@ unsigned tile_access(const TirOp *op, int i);
 bool tile_move(const TirOp *op, TirValue **src, TirValue **dst);
 // The outermost op of that kind around `op`, itself included; NULL when there is none.
 TirOp *tile_outermost(TirOp *op, OpKind kind);
-// How messages call a buffer: the user's name of what is behind its views.
-const char *tile_buffer_name(const TirValue *buffer);
+bool tile_is_element(const TirOp *op);         // reads or writes one element of a buffer
+bool tile_is_fragment(const TirValue *value);  // NULL is none
 
 #endif

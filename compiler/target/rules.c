@@ -7,14 +7,6 @@
 
 #include "base/text.h"
 
-// How messages call a buffer: by what is behind its views.
-static const char *label(const TirValue *value) {
-  const TirValue *root = value;
-  while (root->op->kind == OP_view) root = root->op->args[0];
-  if (root->op->name) return root->op->name;
-  return root->name ? root->name : "a buffer";
-}
-
 TirOp *rule_make_copy(TirBuilder *b, TirValue *src, TirValue *dst) {
   TirValue *args[] = {src, dst, NULL};
   return tir_op(b, OP_copy, 3, args, 0, NULL);
@@ -42,7 +34,7 @@ static bool inside(TirValue *buffer) {
 static bool check_addressable(const Target *target, const TirOp *op, const TirValue *buffer, Diags *ds) {
   if (dtype_bytes(buffer->type.dtype) > 0) return true;
   diag_error(ds, DIAG_no_rule, op->span, "%s has no %s of %s (%s): its elements are narrower than a byte",
-             target->name, op_def(op->kind)->name, label(buffer), dtype_name(buffer->type.dtype));
+             target->name, op_def(op->kind)->name, tir_buffer_name(buffer), dtype_name(buffer->type.dtype));
   return false;
 }
 
@@ -50,7 +42,7 @@ static bool check_addressable(const Target *target, const TirOp *op, const TirVa
 static bool check_countable(const TirOp *op, const TirValue *buffer, Diags *ds) {
   if (type_elements(&buffer->type) <= INT32_MAX) return true;
   diag_error(ds, DIAG_no_rule, op->span, "a %s of %lld elements of %s; a tile has fewer than 2^31",
-             op_def(op->kind)->name, (long long)type_elements(&buffer->type), label(buffer));
+             op_def(op->kind)->name, (long long)type_elements(&buffer->type), tir_buffer_name(buffer));
   return false;
 }
 
@@ -78,7 +70,7 @@ bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   if (op->attrs[COPY_path] == PATH_THREADS && sides_overlap(src, dst)) {
     diag_error(ds, DIAG_no_rule, op->span,
                "the two sides of this copy overlap in %s: some elements would be read after they are written",
-               label(src));
+               tir_buffer_name(src));
     diag_hint(ds, "copy to a fragment first, and from there");
     return false;
   }
@@ -127,12 +119,14 @@ static bool check_spaces(const Target *target, const TirOp *op, Diags *ds) {
     const TirValue *operand = op->args[i];
     if (operand->type.space == SPACE_SHARED) continue;
     diag_error(ds, DIAG_mma_space, op->span, "operand %s of %s is in %s; %s takes it from shared",
-               label(operand), op_def(op->kind)->name, space_name(operand->type.space), target->name);
+               tir_buffer_name(operand), op_def(op->kind)->name, space_name(operand->type.space),
+               target->name);
     return false;
   }
   if (op->args[2]->type.space == SPACE_TMEM) return true;
   diag_error(ds, DIAG_mma_space, op->span, "accumulator %s of %s is in %s; %s accumulates in tmem",
-             label(op->args[2]), op_def(op->kind)->name, space_name(op->args[2]->type.space), target->name);
+             tir_buffer_name(op->args[2]), op_def(op->kind)->name, space_name(op->args[2]->type.space),
+             target->name);
   return false;
 }
 
@@ -147,7 +141,8 @@ static bool check_major(const Target *target, const MmaShape *shape, const TirOp
   for (int i = 0; i < 2 && !shape->mn_major; i++) {
     if (!is_mn_major(op, i)) continue;
     diag_error(ds, DIAG_mma_major, op->span, "operand %s is stored %s; %s takes %s operands only as %s",
-               label(op->args[i]), stored[i], target->name, dtype_name(op->args[i]->type.dtype), takes[i]);
+               tir_buffer_name(op->args[i]), stored[i], target->name, dtype_name(op->args[i]->type.dtype),
+               takes[i]);
     diag_hint(ds, "store it as %s and write %s", takes[i], remedy[i]);
     return false;
   }
@@ -209,8 +204,8 @@ static bool check_panels(const Target *target, const TirOp *op, int i, Diags *ds
   diag_error(ds, DIAG_mma_panel, op->span,
              "rows of %s have %lld elements (%lld bytes); rows of an operand are a multiple of %d elements "
              "(%d bytes)",
-             label(op->args[i]), (long long)elements, (long long)bytes, NARROWEST / dtype_bytes(root->dtype),
-             NARROWEST);
+             tir_buffer_name(op->args[i]), (long long)elements, (long long)bytes,
+             NARROWEST / dtype_bytes(root->dtype), NARROWEST);
   return false;
 }
 
@@ -252,7 +247,7 @@ static bool check_operand_slice(const Target *target, const MmaShape *shape, con
   diag_error(ds, DIAG_mma_slice, op->span,
              "the slice of %s must start at a multiple of 8 rows and of %lld columns, in its last two "
              "dimensions; it starts at row %s and column %s",
-             label(tile.root), (long long)step, start_text(tile.start[tile.dim[0]], row),
+             tir_buffer_name(tile.root), (long long)step, start_text(tile.start[tile.dim[0]], row),
              start_text(tile.start[tile.dim[1]], column));
   return false;
 }
@@ -266,7 +261,7 @@ static bool check_accumulator_slice(const Target *target, const MmaShape *shape,
   if (extents->m < target->tmem_lanes && tile.root->type.shape[0] != m) {
     diag_error(ds, DIAG_mma_slice, op->span,
                "a slice of %lld rows of %s: a product of %lld rows takes a whole accumulator of as many",
-               (long long)m, label(tile.root), (long long)m);
+               (long long)m, tir_buffer_name(tile.root), (long long)m);
     return false;
   }
   if (tile.start[0].multiple % extents->m == 0 && tile.start[1].multiple % extents->n_min == 0) return true;
@@ -274,7 +269,7 @@ static bool check_accumulator_slice(const Target *target, const MmaShape *shape,
   diag_error(ds, DIAG_mma_slice, op->span,
              "the slice of %s must start at a multiple of %d rows and of %d columns; it starts at row %s and "
              "column %s",
-             label(tile.root), extents->m, extents->n_min, start_text(tile.start[0], row),
+             tir_buffer_name(tile.root), extents->m, extents->n_min, start_text(tile.start[0], row),
              start_text(tile.start[1], column));
   return false;
 }

@@ -199,6 +199,12 @@ Layout *tir_layout(const TirValue *buffer) {
   return buffer->layout;
 }
 
+const char *tir_buffer_name(const TirValue *buffer) {
+  while (buffer->op->kind == OP_view) buffer = buffer->op->args[0];
+  if (buffer->op->name) return buffer->op->name;
+  return buffer->name ? buffer->name : "a buffer";
+}
+
 bool tir_const_int(const TirValue *value, int64_t *out) {
   if (value->op->kind != OP_const || dtype_is_float(value->type.dtype)) return false;
   *out = value->op->attrs[CONST_bits];

@@ -121,6 +121,8 @@ bool tir_walk(TirBlock *block, TirVisitor visitor, void *context);
 // equal.
 TirValue *tir_root(TirValue *buffer);
 Layout *tir_layout(const TirValue *buffer);
+// How messages call a buffer: the user's name of what is behind its views, or "a buffer".
+const char *tir_buffer_name(const TirValue *buffer);
 bool tir_const_int(const TirValue *value, int64_t *out);
 bool tir_const_float(const TirValue *value, double *out);
 bool tir_in_launch(
