@@ -181,8 +181,7 @@ static uint64_t double_to_float(const Inst *inst, PtxType to, double x) {
     // A NaN of f64 keeps sign and payload, others become the canonical one (measured).
     bits = r != r && inst->types[1] != PT_f64 ? 0x7fffffffu : num_f32_bits(r);
   } else if (to == PT_tf32) {
-    bits =
-        x != x ? 0x7fc00000u : num_f32_bits(num_tf32_round((float)x, num_rounding(inst)));  // NaN: measured
+    bits = x != x ? 0x7fc00000u : num_f32_bits(num_tf32_round((float)x, num_rounding(inst)));
   } else {
     bits = num_encode(small_format(to), x, num_rounding(inst), inst_has(inst, MOD_satfinite));
   }
@@ -216,6 +215,7 @@ static ExecResult exec_scalar(Machine *machine, Warp *warp, const Inst *inst, ui
     } else {
       r = to_float ? integer_to_float(inst, from, to, a) : integer_to_integer(from, to, a, saturate);
     }
+    if (to == PT_tf32 && from == PT_f32 && (a & 0x7fffffff) > 0x7f800000) r = a & ~0x1fffull;  // measured
     // A register may be wider than the type: integers are extended by the type's own sign.
     if (!to_float && ptx_type_signed(to)) r = (uint64_t)as_integer(to, r);
     op_set(warp, &inst->ops[0], (int)lane, r);

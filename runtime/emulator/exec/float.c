@@ -339,8 +339,10 @@ UNARY(abs_f32, float, canonical(fabsf(a)))
 UNARY(neg_f32, float, canonical(-a))
 UNARY(abs_f32_ftz, float, canonical(fabsf(flush(a))))
 UNARY(neg_f32_ftz, float, canonical(-flush(a)))
-UNARY(abs_f64, uint64_t, a & ~(1ull << 63))
-UNARY(neg_f64, uint64_t, a ^ 1ull << 63)
+// A NaN of f64 keeps its sign and becomes quiet (measured).
+#define F64_NAN(a) (((a) & ~(1ull << 63)) > 0x7ffull << 52)
+UNARY(abs_f64, uint64_t, F64_NAN(a) ? a | 1ull << 51 : a & ~(1ull << 63))
+UNARY(neg_f64, uint64_t, F64_NAN(a) ? a | 1ull << 51 : a ^ 1ull << 63)
 BINARY(copysign_f32, uint32_t, (b & 0x7fffffffu) | (a & 0x80000000u))
 BINARY(copysign_f64, uint64_t, (b & ~(1ull << 63)) | (a & 1ull << 63))
 

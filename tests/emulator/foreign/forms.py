@@ -448,7 +448,9 @@ def conversions():
     f.add('cvt.rn.satfinite.e5m2x2.f16x2 d, a', 'b16', 'f16x2', lambda x: to_small(x[0], e5m2, 57344) | to_small(x[1], e5m2, 57344) << 8)
     f.add('cvt.pack.sat.s16.s32 d, a, b', 'b32', 's32 s32', lambda x, y: clamp(x, 16, True) % 65536 << 16 | clamp(y, 16, True) % 65536)
     f.add('cvt.pack.sat.u8.s32.b32 d, a, b, c', 'b32', 's32 s32 b32', lambda x, y, z: z << 16 & 0xFFFFFFFF | clamp(x, 8, False) << 8 | clamp(y, 8, False))
-    f.add('cvt.rna.tf32.f32 d, a', 'b32', 'f32', lambda x: 0x7FC00000 if math.isnan(x) else encode('f32', x) if math.isinf(x) else (encode('f32', x) + 0x1000 & ~0x1FFF))
+    f.add('cvt.rna.tf32.f32 d, a', 'b32', 'b32', lambda x: x & ~0x1FFF if (x & 0x7FFFFFFF) >= 0x7F800000 else x + 0x1000 & ~0x1FFF)  # a NaN keeps its upper bits
+    f.add('neg.f64 d, a', 'b64', 'b64', lambda x: x | 1 << 51 if (x & 2**63 - 1) > 0x7FF << 52 else x ^ 1 << 63)
+    f.add('abs.f64 d, a', 'b64', 'b64', lambda x: x | 1 << 51 if (x & 2**63 - 1) > 0x7FF << 52 else x & 2**63 - 1)
     return f
 
 
