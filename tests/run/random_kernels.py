@@ -1,6 +1,6 @@
 """Random kernels that are legal, against numpy: element-wise work, chains of copies, matrix products, programs of several statements.
 
-    random_kernels.py TILEC TILE_RUN [--count N] [--first I] [--seed S] [--kind elements|moves|products|programs]
+    random_kernels.py TILEC TILE_RUN [--count N] [--first I] [--seed S] [--kind elements|moves|products|forms|programs]
 Kernel number i of a kind depends on the seed and i alone; a wrong one is printed with its text. Whole numbers keep every result
 exact, so each comparison is for equality.
 """
@@ -17,6 +17,7 @@ from run_case import CHECKS, ORDERS, SMALL, exactly, untouched
 
 SPELLING = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "u32": "uint32", "i8": "int8", "u8": "uint8"}
 DTYPES = list(SPELLING)
+SPELLING.update(e4m3="float8_e4m3", e5m2="float8_e5m2")
 BITS = {"f32": 32, "f16": 16, "bf16": 16, "i32": 32, "u32": 32, "i8": 8, "u8": 8, "bool": 8}
 EXTENTS = [1, 2, 3, 5, 7, 8, 16, 17, 31, 33, 64, 65, 127, 129]
 
@@ -331,6 +332,64 @@ def products(rng):
     return kernel
 
 
+# Bits of -2 to 2 in the 8-bit float types, which numpy lacks.
+SMALL_FLOATS = {"e4m3": [0xC0, 0xB8, 0x00, 0x38, 0x40], "e5m2": [0xC0, 0xBC, 0x00, 0x3C, 0x40]}
+TRIPLES = [("f16", "f16", "f32"), ("f16", "f16", "f16"), ("bf16", "bf16", "f32"), ("f32", "f32", "f32"), ("e4m3", "e4m3", "f32"),
+           ("e5m2", "e4m3", "f32"), ("e4m3", "e5m2", "f16"), ("i8", "i8", "i32"), ("u8", "i8", "i32"), ("i8", "u8", "i32"), ("u8", "u8", "i32")]
+
+
+def small_operand(rng, dtype, shape):
+    """An operand's bits, and its numbers."""
+    numbers = rng.integers(0 if dtype == "u8" else -2, 3, shape)
+    if dtype in SMALL_FLOATS:
+        return np.array(SMALL_FLOATS[dtype], np.uint8)[numbers + 2], numbers.astype(np.float64)
+    return exactly(dtype, numbers), numbers.astype(np.float64)
+
+
+def forms(rng):
+    """C = A B of every kind and storage order that the target has."""
+    kernel = Kernel()
+    a_type, b_type, c_type = pick(rng, TRIPLES)
+    bits = 8 if a_type in SMALL_FLOATS else BITS[a_type]
+    atom = 256 // bits
+    a_major, b_major = (False, False) if a_type == "f32" else (bool(rng.integers(2)), bool(rng.integers(2)))
+    bm, bk = int(pick(rng, [64, 128, 128, 256])), atom * int(pick(rng, [1, 2, 3, 4, 4, 8]))
+    step = 8 if bm == 64 and c_type != "i32" and not (bits == 8 and b_major) else 16
+    bn = step * int(rng.integers(1, 256 // step + 1))
+    if a_major or b_major:  # whole panels of a swizzle
+        bn, bk = max(bn // 64 * 64, 64), max(bk // 64 * 64, 64)
+    while (bm + bn) * bk * bits > 8 * 180000:
+        bk = max(bk // 2 // atom * atom, atom)
+    m, n, k = (int(rng.integers(1, 2 * d + 1)) for d in (bm, bn, bk))
+    if rng.integers(2):
+        m, n, k = (-(-d // 16) * 16 for d in (m, n, k))
+    kernel.threads = int(pick(rng, [128, 256]))
+    a, x = small_operand(rng, a_type, (k, m) if a_major else (m, k))
+    b, y = small_operand(rng, b_type, (k, n) if b_major else (n, k))
+    kernel.tensor("A", ["K", "M"] if a_major else ["M", "K"], a_type)
+    kernel.tensor("B", ["K", "N"] if b_major else ["N", "K"], b_type)
+    kernel.tensor("C", ["M", "N"], c_type)
+    kernel.inputs = {"A": a, "B": b}
+    kernel.want["C"] = exactly(c_type, (x.T if a_major else x) @ (y if b_major else y.T))
+    kernel.grid, kernel.blocks = "ceildiv(N, %d), ceildiv(M, %d)" % (bn, bm), "(bx, by)"
+    a_at, b_at = "by * %d" % bm, "bx * %d" % bn
+    columns = next(p for p in (bn, bn // 2, bn // 4, step) if bm * p <= 128 * kernel.threads and p and bn % p == 0 and p % step == 0)
+    part = "" if columns == bn else "[:, h * %d:h * %d + %d]" % (columns, columns, columns)
+    kernel.body = [
+        "A_tile = alloc_shared(%s, %s)" % ((bk, bm) if a_major else (bm, bk), SPELLING[a_type]),
+        "B_tile = alloc_shared(%s, %s)" % ((bk, bn) if b_major else (bn, bk), SPELLING[b_type]),
+        "acc = alloc_tmem((%d, %d), %s)" % (bm, bn, SPELLING[c_type]),
+        "part = alloc_fragment((%d, %d), %s)" % (bm, columns, SPELLING[c_type]),
+        "for k in %s(ceildiv(K, %d)):" % (pick(rng, ["serial", "Pipelined"]), bk),
+        "    copy(A[%s], A_tile)" % ("k * %d, %s" % (bk, a_at) if a_major else "%s, k * %d" % (a_at, bk)),
+        "    copy(B[%s], B_tile)" % ("k * %d, %s" % (bk, b_at) if b_major else "%s, k * %d" % (b_at, bk)),
+        "    gemm(A_tile, B_tile, acc, transpose_A=%s, transpose_B=%s, clear_accum=k == 0)" % (a_major, not b_major),
+        "for h in serial(%d):" % (bn // columns),
+        "    copy(acc%s, part)" % part,
+        "    copy(part, C[%s, %s + h * %d])" % (a_at, b_at, columns)]
+    return kernel
+
+
 class Buffer:
     def __init__(self, name, space, dtype):
         self.name, self.space, self.dtype = name, space, dtype
@@ -528,7 +587,7 @@ def programs(rng):
     return kernel
 
 
-KINDS = {"elements": elements, "moves": moves, "products": products, "programs": programs}
+KINDS = {"elements": elements, "moves": moves, "products": products, "forms": forms, "programs": programs}
 
 
 def run(tilec, tile_run, kernel, order):
