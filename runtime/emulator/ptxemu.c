@@ -270,6 +270,10 @@ static const char *parse_watch(PtxEmu *emu, const PtxEmuWatch *in, Launch *launc
     const char *error =
         dump_parse(emu->launch, launch->module, launch->entry, emu->gmem, in->dump[i], &ranges[i]);
     if (error != NULL) return error;
+    uint64_t ctas = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    if (ranges[i].cta >= ctas)
+      return text_printf(emu->launch, "--dump %s: the grid has %llu CTAs", in->dump[i],
+                         (unsigned long long)ctas);
   }
   out->ranges = ranges;
   out->nranges = in->ndumps;

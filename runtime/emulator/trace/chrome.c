@@ -324,7 +324,7 @@ static void cut(State *self) {
       "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"the trace was cut here\",\"pid\":1,\"tid\":1,\"ts\":%llu}",
       (unsigned long long)self->machine->steps);
   self->cut = true;
-  self->machine->trace_cut = self->machine->steps;
+  self->machine->trace_cut = self->machine->steps > 0 ? self->machine->steps : 1;
 }
 
 static void *begin(Machine *machine) {
