@@ -39,8 +39,13 @@ static const char *buffer_name(const TirOp *op) {
   return op->name ? op->name : "accumulator";
 }
 
+// Rows are lanes and the last dimension is columns; those before the rows number equal tiles, one behind the other.
+static int64_t rows_of(const Type *type) {
+  return type->shape[type->rank - 2];
+}
+
 static bool check_rows(PassCx *cx, const TirOp *op) {
-  int64_t rows = op->results[0]->type.shape[0];
+  int64_t rows = rows_of(&op->results[0]->type);
   if (rows == 64 || (rows > 0 && rows % cx->target->tmem_lanes == 0)) return true;
   diag_error(cx->ds, DIAG_tmem_rows, op->span,
              "%s has %lld rows; TMEM has %d lanes, so rows are 64 or a multiple of %d", buffer_name(op),
@@ -50,19 +55,19 @@ static bool check_rows(PassCx *cx, const TirOp *op) {
 
 static bool check_type(PassCx *cx, const TirOp *op) {
   const Type *type = &op->results[0]->type;
-  if (type->rank == 2 && (dtype_bits(type->dtype) == 32 || type->dtype == DTYPE_f16)) return true;
+  if (type->rank >= 2 && (dtype_bits(type->dtype) == 32 || type->dtype == DTYPE_f16)) return true;
   TextBuf text = {.arena = cx->scratch};
   type_print(&text, type);
   diag_error(cx->ds, DIAG_tmem_type, op->span,
-             "%s is %s; TMEM buffers are two-dimensional with elements of 32 bits or f16 for now",
+             "%s is %s; TMEM buffers have two dimensions or more, and elements of 32 bits or f16 for now",
              buffer_name(op), text.data);
   return false;
 }
 
 static int64_t columns_of(PassCx *cx, const TirOp *op) {
   const Type *type = &op->results[0]->type;
-  int64_t blocks = round_up(type->shape[0], cx->target->tmem_lanes) / cx->target->tmem_lanes;
-  return blocks * type->shape[1];
+  int64_t blocks = round_up(rows_of(type), cx->target->tmem_lanes) / cx->target->tmem_lanes;
+  return type_elements(type) / rows_of(type) * blocks;
 }
 
 static void warn_rounded(PassCx *cx, const TirOp *op, int64_t columns) {

@@ -61,10 +61,26 @@ static bool sides_overlap(TirValue *src, TirValue *dst) {
   return !same;
 }
 
+static bool is_dense(const RuleTile *tile) {
+  return tile->dim[0] == tile->root->type.rank - 2 && tile->dim[1] == tile->root->type.rank - 1;
+}
+
+// Threads reach one tile of TMEM at a time, its rows and columns.
+static bool check_tmem_tile(const TirOp *op, TirValue *buffer, Diags *ds) {
+  if (buffer->type.space != SPACE_TMEM) return true;
+  RuleTile tile = rule_tile(buffer);
+  if (buffer->type.rank == 2 && is_dense(&tile)) return true;
+  diag_error(ds, DIAG_no_rule, op->span,
+             "a %s of %s takes its last two dimensions, rows and columns: index those before them",
+             op_def(op->kind)->name, tir_buffer_name(buffer));
+  return false;
+}
+
 bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   TirValue *src = op->args[0], *dst = op->args[1];
   if (!check_addressable(target, op, src, ds) || !check_addressable(target, op, dst, ds)) return false;
   if (!check_countable(op, dst, ds)) return false;
+  if (!check_tmem_tile(op, src, ds) || !check_tmem_tile(op, dst, ds)) return false;
   op->attrs[COPY_path] = copy_path(target, src, dst, variant_tma);
   op->attrs[COPY_bounded] = inside(src) && inside(dst);
   if (op->attrs[COPY_path] == PATH_THREADS && sides_overlap(src, dst)) {
@@ -83,6 +99,7 @@ bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
 bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   (void)variant_tma;
   if (!check_addressable(target, op, op->args[0], ds) || !check_countable(op, op->args[0], ds)) return false;
+  if (!check_tmem_tile(op, op->args[0], ds)) return false;
   op->attrs[FILL_path] = op->args[0]->type.space == SPACE_TMEM ? PATH_TMEM_STORE : PATH_THREADS;
   return true;
 }
@@ -216,10 +233,6 @@ static const char *start_text(TirRange start, char out[32]) {
   return out;
 }
 
-static bool is_dense(const RuleTile *tile) {
-  return tile->dim[0] == tile->root->type.rank - 2 && tile->dim[1] == tile->root->type.rank - 1;
-}
-
 // The step in which columns of an operand may start: K atoms, or, with M or N innermost, the panels of the swizzle,
 // since only the first panel's end is known to the hardware. A tile inside one panel may start anywhere on a
 // power of two that is no less than its width.
@@ -258,19 +271,21 @@ static bool check_accumulator_slice(const Target *target, const MmaShape *shape,
   int64_t m = op->args[2]->type.shape[0];
   const MmaExtents *extents = target_mma_extents(target, shape, m);
   if (!extents) return true;
-  if (extents->m < target->tmem_lanes && tile.root->type.shape[0] != m) {
+  if (extents->m < target->tmem_lanes && tile.root->type.shape[tile.root->type.rank - 2] != m) {
     diag_error(ds, DIAG_mma_slice, op->span,
                "a slice of %lld rows of %s: a product of %lld rows takes a whole accumulator of as many",
                (long long)m, tir_buffer_name(tile.root), (long long)m);
     return false;
   }
-  if (tile.start[0].multiple % extents->m == 0 && tile.start[1].multiple % extents->n_min == 0) return true;
+  TirRange rows = tile.start[tile.dim[0]], columns = tile.start[tile.dim[1]];
+  if (is_dense(&tile) && rows.multiple % extents->m == 0 && columns.multiple % extents->n_min == 0)
+    return true;
   char row[32], column[32];
   diag_error(ds, DIAG_mma_slice, op->span,
              "the slice of %s must start at a multiple of %d rows and of %d columns; it starts at row %s and "
              "column %s",
-             tir_buffer_name(tile.root), extents->m, extents->n_min, start_text(tile.start[0], row),
-             start_text(tile.start[1], column));
+             tir_buffer_name(tile.root), extents->m, extents->n_min, start_text(rows, row),
+             start_text(columns, column));
   return false;
 }
 

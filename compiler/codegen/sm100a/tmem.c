@@ -1,7 +1,7 @@
 // TMEM: addresses, copies to and from fragments, fills, allocation and fences.
 //
 // A buffer of r x c elements of 32 bits takes c columns for each block of 128 rows; row r of a block is lane
-// r. Warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA 9.7.16.8.1), thread t of it lane 32 w +
+// r. Dimensions before the rows number such tiles. Warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA 9.7.16.8.1), thread t of it lane 32 w +
 // t, so a fragment that is copied has its rows spread that way and each thread holds columns of its row.
 // Further warpgroups take further columns. A buffer of 64 rows has 16 in the lower half of each warp's lanes; the
 // access with two halves (16x32bx2) gives the upper 16 threads the second half of the columns. An f16 element takes
@@ -13,18 +13,31 @@
 
 enum { LANES = 128, WARP = 32, MAX_CHUNK = 64 };
 
-static int64_t block_columns(const CgPlace *place) {
-  return place->root->type.shape[1];
+// Which tile of the buffer, by its dimensions before the rows.
+static LLVMValueRef tile_number(Cg *cg, const CgPlace *place) {
+  const Type *type = &place->root->type;
+  LLVMValueRef number = cg_i32(cg, 0);
+  for (int d = 0; d < type->rank - 2; d++) {
+    number = LLVMBuildMul(cg->builder, number, cg_i32(cg, type->shape[d]), "");
+    number = LLVMBuildAdd(cg->builder, number, place->offset[d], "");
+  }
+  return number;
 }
 
 LLVMValueRef sm100a_tmem_address(Cg *cg, const TirOp *op, const CgPlace *place, int64_t row, int64_t column) {
-  int64_t start = 0;
-  if (!cg_const(place->offset[0], &start) || start % LANES) {
-    cg_unsupported(cg, op, "rows of TMEM must start at a constant multiple of %d", LANES);
+  const Type *type = &place->root->type;
+  int rows = type->rank - 2, columns = type->rank - 1;
+  int64_t start = 0, blocks = (type->shape[rows] + LANES - 1) / LANES;
+  if (place->rank != 2 || place->dim[0] != rows || !cg_const(place->offset[rows], &start) || start % LANES) {
+    cg_unsupported(cg, op, "it takes rows and columns of TMEM, the rows from a constant multiple of %d",
+                   LANES);
     return cg_i32(cg, 0);
   }
-  LLVMValueRef address = LLVMBuildAdd(cg->builder, cg->storage[place->root->id], place->offset[1], "");
-  return LLVMBuildAdd(cg->builder, address, cg_i32(cg, (start + row) / LANES * block_columns(place) + column),
+  LLVMValueRef tile =
+      LLVMBuildMul(cg->builder, tile_number(cg, place), cg_i32(cg, blocks * type->shape[columns]), "");
+  LLVMValueRef address = LLVMBuildAdd(cg->builder, cg->storage[place->root->id], place->offset[columns], "");
+  address = LLVMBuildAdd(cg->builder, address, tile, "");
+  return LLVMBuildAdd(cg->builder, address, cg_i32(cg, (start + row) / LANES * type->shape[columns] + column),
                       "");
 }
 
