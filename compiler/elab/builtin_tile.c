@@ -176,7 +176,9 @@ static void zero_without_rounds(Elab *e, const Call *call, TirValue *root) {
   if (!none) return;
   TirOp *branch = tir_if(&b, none);
   TirBuilder inside = tir_builder_at_end(e->b.module, branch->bodies[0], call->span);
-  TirValue *args[] = {root, tir_float(&inside, root->type.dtype, 0.0)};
+  DType dtype = root->type.dtype;
+  TirValue *zero = dtype_is_float(dtype) ? tir_float(&inside, dtype, 0.0) : tir_int_typed(&inside, dtype, 0);
+  TirValue *args[] = {root, zero};
   tir_op(&inside, OP_fill, 2, args, 0, NULL);
 }
 
@@ -215,7 +217,7 @@ static Value gemm(Elab *e, const Call *call, bool is_explicit) {
   TirValue *root = tir_root(args[OPERAND_c]);
   bool fresh = !map_has(e->initialized, root);
   if (!emit(e, OP_gemm, OPERAND_count, args, spans, attrs, call->span)) return value_none();
-  if (fresh && args[OPERAND_clear] && dtype_is_float(root->type.dtype)) zero_without_rounds(e, call, root);
+  if (fresh && args[OPERAND_clear]) zero_without_rounds(e, call, root);
   warn_not_cleared(e, call, args[OPERAND_c], args[OPERAND_clear]);
   return value_none();
 }

@@ -99,7 +99,8 @@ bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
 bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   (void)variant_tma;
   if (!check_addressable(target, op, op->args[0], ds) || !check_countable(op, op->args[0], ds)) return false;
-  if (!check_tmem_tile(op, op->args[0], ds)) return false;
+  bool whole = op->args[0]->op->kind == OP_alloc;
+  if (!whole && !check_tmem_tile(op, op->args[0], ds)) return false;
   op->attrs[FILL_path] = op->args[0]->type.space == SPACE_TMEM ? PATH_TMEM_STORE : PATH_THREADS;
   return true;
 }

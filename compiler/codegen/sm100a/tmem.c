@@ -212,24 +212,35 @@ void sm100a_tmem_store(Cg *cg, const TirOp *op) {
   nvvm_tcgen05_wait_st(cg);
 }
 
-static void fill_columns(Cg *cg, const TirOp *op, const CgPlace *place, LLVMValueRef quarter,
-                         LLVMValueRef word) {
-  const Type *type = &op->args[0]->type;
+static void fill_columns(Cg *cg, LLVMValueRef start, int64_t columns, LLVMValueRef word) {
   LLVMValueRef values[MAX_CHUNK];
   for (int i = 0; i < MAX_CHUNK; i++) values[i] = word;
-  for (int64_t row = 0; row < type->shape[0]; row += LANES)
-    for (int64_t column = 0; column < type->shape[1];) {
-      int n = MAX_CHUNK;
-      while (n > type->shape[1] - column) n /= 2;
-      LLVMValueRef address = sm100a_tmem_address(cg, op, place, row, column);
-      nvvm_tcgen05_st(cg, LLVMBuildAdd(cg->builder, address, quarter, ""), pack(cg, values, n), n, 0);
-      column += n;
-    }
+  for (int64_t column = 0; column < columns;) {
+    int n = MAX_CHUNK;
+    while (n > columns - column) n /= 2;
+    LLVMValueRef address = LLVMBuildAdd(cg->builder, start, cg_i32(cg, column), "");
+    nvvm_tcgen05_st(cg, address, pack(cg, values, n), n, 0);
+    column += n;
+  }
+}
+
+// A whole buffer is a run of columns; a slice is one for each block of rows.
+static void fill_tile(Cg *cg, const TirOp *op, LLVMValueRef quarter, LLVMValueRef word) {
+  const TirValue *buffer = op->args[0];
+  const CgPlace *place = cg_place(cg, buffer);
+  if (buffer == place->root) {
+    LLVMValueRef start = LLVMBuildAdd(cg->builder, cg->storage[buffer->id], quarter, "");
+    fill_columns(cg, start, buffer->layout->columns, word);
+    return;
+  }
+  for (int64_t row = 0; row < buffer->type.shape[0]; row += LANES) {
+    LLVMValueRef address = sm100a_tmem_address(cg, op, place, row, 0);
+    fill_columns(cg, LLVMBuildAdd(cg->builder, address, quarter, ""), buffer->type.shape[1], word);
+  }
 }
 
 // The first warpgroup fills.
 void sm100a_tmem_fill(Cg *cg, const TirOp *op) {
-  const CgPlace *place = cg_place(cg, op->args[0]);
   if (cg->kernel->threads < LANES) {
     cg_unsupported(cg, op, "it takes a warpgroup");
     return;
@@ -239,7 +250,7 @@ void sm100a_tmem_fill(Cg *cg, const TirOp *op) {
   bool all = cg->kernel->threads == LANES;
   CgIf branch =
       cg_begin_if(cg, all ? NULL : LLVMBuildICmp(cg->builder, LLVMIntULT, warp, cg_i32(cg, LANES / 32), ""));
-  fill_columns(cg, op, place, quarter, word);
+  fill_tile(cg, op, quarter, word);
   nvvm_tcgen05_wait_st(cg);
   cg_end_if(cg, branch);
 }
