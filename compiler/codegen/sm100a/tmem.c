@@ -230,7 +230,8 @@ static void fill_tile(Cg *cg, const TirOp *op, LLVMValueRef quarter, LLVMValueRe
   const CgPlace *place = cg_place(cg, buffer);
   if (buffer == place->root) {
     LLVMValueRef start = LLVMBuildAdd(cg->builder, cg->storage[buffer->id], quarter, "");
-    fill_columns(cg, start, buffer->layout->columns, word);
+    int64_t rows = buffer->type.shape[buffer->type.rank - 2], blocks = (rows + LANES - 1) / LANES;
+    fill_columns(cg, start, type_elements(&buffer->type) / rows * blocks, word);
     return;
   }
   for (int64_t row = 0; row < buffer->type.shape[0]; row += LANES) {
