@@ -2,8 +2,10 @@
 result is exact.
 
     kinds.py TILE_RUN [--order ORDER] [--check LIST] [NAME-PREFIX…]
+    kinds.py TILE_RUN --random COUNT [SEED]      valid products of random kinds, shapes, orders of storage and execution
 The reference is computed by numpy in double precision and rounded to the type of C.
 """
+import random
 import subprocess
 import sys
 
@@ -163,6 +165,48 @@ def depths():
     yield Case("depth_nn_80", "f16", "f32", (128, 32, 80), (128, 32, 88), form="fragment", trans_b=False)
 
 
+# a, b, accumulator, elements of K in an instruction, whether operands may be stored either way round
+KINDS = [("bf16", "bf16", "f32", 16, True), ("f16", "f16", "f32", 16, True), ("f16", "f16", "f16", 16, True), ("f32", "f32", "f32", 8, False)]
+KINDS += [(a, b, d, 32, True) for a in types.FP8 for b in types.FP8 for d in ("f32", "f16")]
+KINDS += [(a, b, "i32", 32, True) for a in ("i8", "u8") for b in ("i8", "u8")]
+RESULTS = {"f32": ["f32", "bf16", "f16"], "f16": ["f16", "f32"], "i32": ["i32", "f32"]}
+
+
+def random_product(rng, name):
+    """A case, or None when the draw does not fit the machine."""
+    a, b, d, atom, either = rng.choice(KINDS)
+    trans_a, trans_b = (rng.random() < 0.5, rng.random() < 0.5) if either else (False, True)
+    bm, bytes_of = rng.choice([64, 64, 128, 128, 256]), 32 // atom
+    step = 16 if bm != 64 or d == "i32" or (atom == 32 and not trans_b) else 8
+    step = step if trans_b else max(step, 32 // bytes_of)
+    bn, bk = step * rng.randint(1, rng.choice([160, 160, 384]) // step), atom * rng.randint(1, 6)
+    threads = rng.choice([128, 128, 256])
+    if threads == 256 and bn % (4 if bm == 64 else 2):
+        threads = 128
+    if (bm + bn) * bk * bytes_of + bm * bn * 4 > 200000 or max(bm // 128, 1) * bn > 256:
+        return None
+    size = (bm + rng.randint(0, 9), bn + rng.randint(0, 20), max(1, bk + rng.randint(-9, 20)))
+    if rng.random() < 0.5:  # rows that TMA takes
+        size = tuple((extent + 15) // 16 * 16 for extent in size)
+    return Case(name, a, d, (bm, bn, bk), size, b=b, c=rng.choice(RESULTS[d]), form=rng.choice(list(FORMS)), threads=threads,
+                trans_a=trans_a, trans_b=trans_b)
+
+
+def run_random(tile_run, count, seed):
+    rng, wrong, done = random.Random(seed), 0, 0
+    while done < count:
+        case = random_product(rng, "random")
+        order = rng.choice(["fair", "lazy", "random:%d" % rng.randint(1, 9)])
+        if case is None:
+            continue
+        done += 1
+        problem = case.run(tile_run, ["--order", order, "--check", "all"])
+        if problem:
+            wrong += 1
+            print("product %d of seed %d, size %s, order %s: %s\n%s" % (done, seed, case.size, order, problem, case.text))
+    return count, wrong
+
+
 GROUPS = [storage_orders, half_lanes, element_types, depths]
 
 
@@ -172,7 +216,9 @@ def main():
     while arguments and arguments[0].startswith("--"):
         options, arguments = options + arguments[:2], arguments[2:]
     count = wrong = 0
-    for group in GROUPS:
+    if "--random" in options:
+        count, wrong = run_random(sys.argv[1], int(options[1]), int((arguments or [1])[0]))
+    for group in GROUPS if "--random" not in options else []:
         for case in group():
             if arguments and not any(case.name.startswith(p) for p in arguments):
                 continue
