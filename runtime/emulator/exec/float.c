@@ -450,10 +450,23 @@ static bool test(const Inst *inst, float x) {
   }
 }
 
+static bool test_f64(const Inst *inst, double x) {
+  int kind = fpclassify(x);
+  bool number = kind != FP_NAN;
+  return inst->aux == FP_ZERO ? number && kind != FP_INFINITE : inst->aux == 99 ? number : kind == inst->aux;
+}
+
 static ExecResult exec_testp(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
   (void)machine;
   uint32_t mask = 0;
-  FOR_LANES(lane, lanes) mask |= (uint32_t)test(inst, operand_f32(warp, inst, 1, (int)lane)) << lane;
+  FOR_LANES(lane, lanes) {
+    uint64_t bits = op_get(warp, &inst->ops[1], (int)lane);
+    double wide;
+    memcpy(&wide, &bits, sizeof wide);
+    bool yes =
+        type0(inst) == PT_f64 ? test_f64(inst, wide) : test(inst, operand_f32(warp, inst, 1, (int)lane));
+    mask |= (uint32_t)yes << lane;
+  }
   op_set_pred(warp, &inst->ops[0], lanes, mask);
   return EXEC_NEXT;
 }
@@ -465,7 +478,7 @@ static const char *select_testp(Inst *inst) {
               : inst_has(inst, MOD_subnormal)  ? FP_SUBNORMAL
               : inst_has(inst, MOD_notanumber) ? FP_NAN
                                                : 99;
-  return type0(inst) == PT_f32 ? NULL : "this type is not supported";
+  return type0(inst) == PT_f32 || type0(inst) == PT_f64 ? NULL : "this type is not supported";
 }
 
 static bool is_single(const Inst *inst) {

@@ -83,7 +83,13 @@ static uint32_t compute_code(const Inst *inst, const NumFormat *format, uint32_t
     if (fabs(y) < least) y = copysign(0, y);
     if (fabs(z) < least) z = copysign(0, z);
   }
-  double r = compute(inst, x, y, z);
+  double r = 0;
+  if (inst_has(inst, MOD_xorsign)) {  // with .abs, always
+    r = compute(inst, fabs(x), fabs(y), z);
+    if (r == r && signbit(x) != signbit(y)) r = -r;
+  } else {
+    r = compute(inst, x, y, z);
+  }
   if (inst_has(inst, MOD_sat)) r = r > 0 ? (r < 1 ? r : 1) : 0;
   if (inst_has(inst, MOD_relu) && r <= 0) r = 0;
   if (inst_has(inst, MOD_ftz) && fabs(r) < least) r = copysign(0, r);
@@ -149,8 +155,8 @@ const InstDef half_insts[] = {
     {"sub", ARITHMETIC, "000", 0, NULL, is_half_type, select_sub},
     {"mul", ARITHMETIC, "000", 0, NULL, is_half_type, select_mul},
     {"fma", ARITHMETIC, "0000", 0, NULL, is_half_type, select_fma},
-    {"min", MC(FTZ) | MC(NAN), "000", 0, NULL, is_half_type, select_min},
-    {"max", MC(FTZ) | MC(NAN), "000", 0, NULL, is_half_type, select_max},
+    {"min", MC(FTZ) | MC(NAN) | MC(XORSIGN), "000", 0, NULL, is_half_type, select_min},
+    {"max", MC(FTZ) | MC(NAN) | MC(XORSIGN), "000", 0, NULL, is_half_type, select_max},
     {"abs", MC(FTZ), "00", 0, NULL, is_half_type, select_abs},
     {"neg", MC(FTZ), "00", 0, NULL, is_half_type, select_neg},
     {"ex2", MC(FTZ) | MC(PRECISION), "00", 0, NULL, is_half_type, select_ex2},

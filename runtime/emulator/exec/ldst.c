@@ -247,7 +247,9 @@ const InstDef ldst_insts[] = {
     {"prefetch.param.tensormap", MEMORY, "m", 0, exec_hint, NULL, NULL},
     {"prefetch.const.tensormap", MEMORY, "m", 0, exec_hint, NULL, NULL},
     {"prefetchu", MEMORY, "m", 0, exec_hint, NULL, NULL},
+    {"discard", MEMORY, "mi", 0, exec_hint, NULL, NULL},
     {"applypriority", MEMORY, "mi", 0, exec_hint, NULL, NULL},
+    {"createpolicy.cvt", MEMORY, "ll", 0, exec_policy, NULL, NULL},
     {"createpolicy", MEMORY, "l?**", 0, exec_policy, NULL, NULL},
     {.name = NULL},
 };

@@ -33,7 +33,7 @@ KERNEL __cluster_dims__(2, 1, 1) stolen_tiles(uint32_t *out) {
         : "+r"(x), "+r"(y), "+r"(z), "=r"(yes)
         : "r"(smem(&response))
         : "memory");
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;" ::: "memory");
     if (!yes) break;
     x += ctarank();
     round++;

@@ -317,6 +317,8 @@ def compares():
     for test, fn in (('finite', math.isfinite), ('infinite', math.isinf), ('number', lambda x: not math.isnan(x)), ('notanumber', math.isnan),
                      ('normal', lambda x: math.isfinite(x) and abs(x) >= 2.0**-126), ('subnormal', lambda x: math.isfinite(x) and abs(x) < 2.0**-126 and x != 0)):
         f.add(f'testp.{test}.f32 d, a', 'pred', 'f32', fn)
+        wide = {'normal': lambda x: math.isfinite(x) and abs(x) >= 2.0**-1022, 'subnormal': lambda x: math.isfinite(x) and abs(x) < 2.0**-1022 and x != 0}
+        f.add(f'testp.{test}.f64 d, a', 'pred', 'f64', wide.get(test, fn))
     pairwise = lambda g: lambda x, y: (1.0 if g(x[0], y[0]) else 0.0, 1.0 if g(x[1], y[1]) else 0.0)
     f.add('set.lt.f16x2.f16x2 d, a, b', 'f16x2', 'f16x2 f16x2', pairwise(lambda x, y: x < y))
     f.add('set.geu.bf16x2.bf16x2 d, a, b', 'bf16x2', 'bf16x2 bf16x2', pairwise(lambda x, y: x >= y or math.isnan(x) or math.isnan(y)))
@@ -382,9 +384,15 @@ def halves():
             f.add(f'{name}.{t} d, a, b', t, two, g)
             f.add(f'{name}.NaN.{t} d, a, b', t, two, lambda x, y, h=g: h(x, y, True))
             f.add(f'{name}.{t}x2 d, a, b', t + 'x2', f'{t}x2 {t}x2', lift2(g))
+            f.add(f'{name}.xorsign.abs.{t} d, a, b', t, two, lambda x, y, h=g: signed_like(h(abs(x), abs(y)), x, y))
+            f.add(f'{name}.NaN.xorsign.abs.{t}x2 d, a, b', t + 'x2', f'{t}x2 {t}x2', lift2(lambda x, y, h=g: signed_like(h(abs(x), abs(y), True), x, y)))
         f.add(f'{{ .reg .pred q; setp.num.{t} q, a, a; neg.{t} d, a; selp.b16 d, d, 0x7FFF, q; }}', t, t, lambda x: -x)
         f.add(f'{{ .reg .pred q; setp.num.{t} q, a, a; abs.{t} d, a; selp.b16 d, d, 0x7FFF, q; }}', t, t, abs)
     return f
+
+
+def signed_like(m, x, y):
+    return m if math.isnan(m) else math.copysign(m, math.copysign(1, x) * math.copysign(1, y))
 
 
 def half_fma(kind, x, y, z):
