@@ -56,6 +56,8 @@ static int report(TileError *error) {
     size_t length = strlen(message);
     fflush(stdout);
     fprintf(stderr, "tile-run: %s%s", message, length && message[length - 1] == '\n' ? "" : "\n");
+    if (status == RUN_USAGE && strstr(message, "backend \"emu\""))
+      fputs("tile-run: --device emu chooses it\n", stderr);
   }
   tile_error_free(error);
   return status;
