@@ -1,5 +1,7 @@
 // Accesses to shared and global memory against what is remembered: races, and generic writes that the async
 // proxy reads.
+#include <string.h>
+
 #include "check/order.h"
 #include "exec/report.h"
 
@@ -152,10 +154,17 @@ static bool is_fenced(const Accessor *who, const Access *write) {
   return false;
 }
 
+// cp.async, st.async and red.async are asynchronous, but not in the async proxy.
+static bool in_async_proxy(const Order *order, const Accessor *who) {
+  const Inst *inst = &order->machine->module->insts[who->tag.inst];
+  return who->engine && who->tag.by != BY_COPY && order_class(order, inst) != CLASS_ST_ASYNC &&
+         strcmp(inst->def->name, "red.async") != 0;
+}
+
 static void check_proxy(Order *order, OrderCta *cta, uint64_t address, const Accessor *who,
                         const Access *write, bool is_write) {
   bool generic = write->by == BY_THREAD || write->by == BY_COPY || write->by == BY_STRONG;
-  if (!who->engine || who->tag.by == BY_COPY || !generic || is_fenced(who, write)) return;
+  if (!in_async_proxy(order, who) || !generic || is_fenced(who, write)) return;
   Machine *machine = order->machine;
   const Inst *insts = machine->module->insts;
   if (!finding_is_new(machine, CHECK_PROXY, &insts[who->tag.inst], &insts[write->inst])) return;
@@ -294,7 +303,7 @@ void order_use_mbarrier(Order *order, OrderCta *cta, uint32_t offset, const Acce
   bool over = order_is_over(order, who, init);
   Machine *machine = order->machine;
   const Inst *insts = machine->module->insts;
-  bool needs_fence = who->engine || who->warp->cta != cta;
+  bool needs_fence = in_async_proxy(order, who) || who->warp->cta != cta;
   if (over && (!needs_fence || is_fenced(who, init))) return;
   Check check = over ? CHECK_PROXY : CHECK_RACE;
   if (!finding_is_new(machine, check, &insts[who->tag.inst], &insts[init->inst])) return;

@@ -10,6 +10,7 @@ static const struct {
     {"atom", CLASS_STRONG},
     {"red", CLASS_STRONG},
     {"mov", CLASS_MOVE},
+    {"st.async", CLASS_ST_ASYNC},
     {"red.async", CLASS_REDUCE},
     {"cp.reduce.async.bulk", CLASS_REDUCE},
     {"cp.reduce.async.bulk.tensor", CLASS_REDUCE},

@@ -20,6 +20,7 @@ typedef enum {
   CLASS_WAIT_WGMMA,
   CLASS_FENCE_WGMMA,
   CLASS_MOVE,
+  CLASS_ST_ASYNC,
   CLASS_WGMMA,
   CLASS_COMMIT,  // tcgen05.commit
   CLASS_TMEM_LD,
