@@ -89,7 +89,8 @@ void cg_debug_end(Cg *cg);
 void cg_block(Cg *cg, const TirBlock *block);
 LLVMBasicBlockRef cg_new_block(Cg *cg, const char *name);  // appended to the function
 LLVMValueRef cg_alloca(Cg *cg, LLVMTypeRef type, const char *name);
-// Whether so many copies of a body are short enough for straight code: the time of LLVM and ptxas is bounded.
+// Whether so many copies of a body, where there must be copies, are short enough: the time of LLVM and ptxas is
+// bounded.
 bool cg_may_repeat(const TirBlock *body, int64_t times);
 // A branch around what is emitted until cg_end_if. A NULL condition emits none.
 typedef struct {

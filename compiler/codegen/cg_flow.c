@@ -9,7 +9,7 @@
 #include "codegen/nvvm.h"
 #include "tir/ranges.h"
 
-enum { MAX_UNROLL = 64, MAX_UNROLLED_OPS = 4096 };
+enum { MAX_UNROLL = 64, MAX_UNROLLED_OPS = 4096, MAX_STRAIGHT_OPS = 16384 };
 
 static void emit_op(Cg *cg, const TirOp *op) {
   CgEmit emit = cg->emitters->emit[op->kind];
@@ -136,8 +136,12 @@ static int64_t ops_in(const TirBlock *block) {
   return sum;
 }
 
+static bool may_repeat(const TirBlock *body, int64_t times, int64_t limit) {
+  return times <= limit && ops_in(body) * times <= limit;
+}
+
 bool cg_may_repeat(const TirBlock *body, int64_t times) {
-  return times <= MAX_UNROLLED_OPS && ops_in(body) * times <= MAX_UNROLLED_OPS;
+  return may_repeat(body, times, MAX_STRAIGHT_OPS);
 }
 
 static bool unroll(Cg *cg, const TirOp *op, int64_t step) {
@@ -145,7 +149,7 @@ static bool unroll(Cg *cg, const TirOp *op, int64_t step) {
   if (op->attrs[FOR_kind] != LOOP_UNROLL || !cg_const(cg_value(cg, op->args[0]), &lo)) return false;
   if (!cg_const(cg_value(cg, op->args[1]), &hi)) return false;
   int64_t trips = count_trips(lo, hi, step);
-  if (trips > MAX_UNROLL || !cg_may_repeat(op->bodies[0], trips)) {
+  if (trips > MAX_UNROLL || !may_repeat(op->bodies[0], trips, MAX_UNROLLED_OPS)) {
     diag_remark(cg->ds, op->span, "the loop stays rolled: unrolled, its body would be too long");
     return false;
   }

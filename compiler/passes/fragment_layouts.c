@@ -329,6 +329,15 @@ static const Type *widest(Solver *s, int group) {
   return found;
 }
 
+// Whether blocks are as good as flat vectors and cheaper to compute: where a round of all threads neither fills whole
+// rows nor divides one, the flat layout's coordinates carry from one dimension into the next.
+static bool blocks_are_better(const Type *type, int threads, const Layout *flat, const Layout *blocked) {
+  int64_t inner = type->shape[type->rank - 1];
+  int64_t round = threads > 1 ? threads * flat->thread[0].stride : 1;
+  bool carries = round % inner != 0 && inner % round != 0;
+  return carries && type->rank > 1 && layout_registers(blocked) <= layout_registers(flat);
+}
+
 static void decide_free(Solver *s, int group) {
   const Type *type = widest(s, group);
   const TirValue *value = s->nodes.data[group].value;
@@ -338,7 +347,9 @@ static void decide_free(Solver *s, int group) {
     return;
   }
   Layout flat = layout_flat(type, s->threads), blocked = layout_blocked(type, s->threads), row;
-  if (suits(s, group, &flat))
+  if (blocks_are_better(type, s->threads, &flat, &blocked) && suits(s, group, &blocked))
+    decide(s, group, blocked, value->op);
+  else if (suits(s, group, &flat))
     decide(s, group, flat, value->op);
   else if (layout_row(type, s->threads, &row) && suits(s, group, &row))
     decide(s, group, row, value->op);
