@@ -135,12 +135,14 @@ static Value run_grid(Elab *e, const Call *call) {
 
 // ---- Kernel
 
+enum { DEFAULT_THREADS = 128 };
+
 static bool read_threads(Elab *e, const Call *call, int *out) {
   const Value *items;
   int count;
   int64_t threads = 1;
   bool flat = true;
-  *out = 128;
+  *out = DEFAULT_THREADS;
   if (!given(&call->args[0])) return true;
   if (!need_items(e, &call->args[0], &items, &count)) return false;
   for (int i = 0; i < count; i++) {
@@ -181,7 +183,8 @@ static Value run_kernel(Elab *e, const Call *call) {
     }
     spec->grid[i] = extent;
   }
-  if (!read_threads(e, call, &spec->threads)) return value_poison();
+  // What is wrong with the launch is reported; the body's own mistakes are worth the same run.
+  if (!read_threads(e, call, &spec->threads)) spec->threads = DEFAULT_THREADS;
   return (Value){.kind = VALUE_KERNEL, .kernel = spec};
 }
 
