@@ -148,10 +148,10 @@ def free_early(text, statements):
 
 
 def entry_span(text, entry):
-    """The text of one entry function."""
-    start = re.search(r"\.entry\s+%s\b" % re.escape(entry), text).start() if entry else 0
-    following = text.find(".entry", start + 7) if entry else -1
-    return start, following if following > 0 else len(text)
+    """The text of one entry function; without a name the first, which is the one that aligned tensors run."""
+    start = re.search(r"\.entry\s+%s\b" % re.escape(entry) if entry else r"\.entry\b", text).start()
+    following = text.find(".entry", start + 7)
+    return start, following if following >= 0 else len(text)
 
 
 def all_mutants(text, entry):
