@@ -15,6 +15,7 @@
 #include "codegen/codegen.h"
 #include "target/target.h"
 #include "tir/params.h"
+#include "tir/roles.h"
 #include "tir/tir.h"
 
 typedef struct CgModule Cg;
@@ -62,6 +63,9 @@ struct CgModule {
   LLVMValueRef function;
   LLVMBasicBlockRef entry;  // holds the allocas
   LLVMValueRef thread;      // thread_idx.x
+  LLVMValueRef warp;        // its warp, the same in all lanes; NULL in a kernel without roles
+  TirThreads active;        // the threads that the ops being emitted are for
+  LLVMValueRef position;    // of this thread among them, from 0
   LLVMValueRef *scalars;    // by value id
   CgPlace **places;         // by value id
   LLVMValueRef *storage;    // by value id of a root: pointer, TMEM address, alloca; of a cell: alloca
@@ -86,6 +90,7 @@ void cg_debug_location(Cg *cg, Span span);
 void cg_debug_end(Cg *cg);
 
 // ---- cg_flow.c
+void cg_flow_begin(Cg *cg);  // who runs: all threads of the kernel
 void cg_block(Cg *cg, const TirBlock *block);
 LLVMBasicBlockRef cg_new_block(Cg *cg, const char *name);  // appended to the function
 LLVMValueRef cg_alloca(Cg *cg, LLVMTypeRef type, const char *name);
@@ -109,8 +114,10 @@ CgLoop cg_begin_loop(Cg *cg, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step
 void cg_end_loop(Cg *cg, CgLoop loop);
 void emit_for(Cg *cg, const TirOp *op);
 void emit_if(Cg *cg, const TirOp *op);
+void emit_role(Cg *cg, const TirOp *op);
 void emit_one_thread(Cg *cg, const TirOp *op);
 void emit_sync_threads(Cg *cg, const TirOp *op);
+void emit_sync_warp(Cg *cg, const TirOp *op);
 
 // ---- cg_value.c
 LLVMTypeRef cg_type(Cg *cg, DType dtype);         // of a value: bool is i1

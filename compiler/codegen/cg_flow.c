@@ -9,7 +9,7 @@
 #include "codegen/nvvm.h"
 #include "tir/ranges.h"
 
-enum { MAX_UNROLL = 64, MAX_UNROLLED_OPS = 4096, MAX_STRAIGHT_OPS = 16384 };
+enum { MAX_UNROLL = 64, MAX_UNROLLED_OPS = 4096, MAX_STRAIGHT_OPS = 16384, WARP = 32, WARP_BITS = 5 };
 
 static void emit_op(Cg *cg, const TirOp *op) {
   CgEmit emit = cg->emitters->emit[op->kind];
@@ -182,7 +182,7 @@ void emit_for(Cg *cg, const TirOp *op) {
     return;
   }
   if (unroll(cg, op, step)) return;
-  bool varies = tir_thread_dependent(op->args[0]) || tir_thread_dependent(op->args[1]);
+  bool varies = tir_differs_among(op->args[0], cg->active) || tir_differs_among(op->args[1], cg->active);
   LLVMValueRef lo = cg_value(cg, op->args[0]), hi = cg_value(cg, op->args[1]);
   CgLoop loop = cg_begin_loop(cg, lo, hi, cg_i32(cg, step), step < 0);
   loop.may_wrap = may_wrap(op, step);
@@ -193,11 +193,11 @@ void emit_for(Cg *cg, const TirOp *op) {
   if (cg->failed) return;
   LLVMValueRef branch = end_loop(cg, loop);
   if (is_large(op)) forbid_unrolling(cg, branch);
-  if (varies && cg->divergent == 0 && contains_wait(op->bodies[0])) nvvm_warp_sync(cg);
+  if (varies && cg->divergent == 0 && contains_wait(op->bodies[0])) nvvm_warp_sync(cg, ALL_LANES);
 }
 
 void emit_if(Cg *cg, const TirOp *op) {
-  bool varies = tir_thread_dependent(op->args[0]);
+  bool varies = tir_differs_among(op->args[0], cg->active);
   bool has_else = op->bodies[1]->first != NULL;
   LLVMBasicBlockRef then = cg_new_block(cg, "then"), after = cg_new_block(cg, "after");
   LLVMBasicBlockRef otherwise = has_else ? cg_new_block(cg, "else") : after;
@@ -211,19 +211,80 @@ void emit_if(Cg *cg, const TirOp *op) {
   cg->divergent -= varies;
   LLVMPositionBuilderAtEnd(cg->builder, after);
   if (varies && cg->divergent == 0 && (contains_wait(op->bodies[0]) || contains_wait(op->bodies[1])))
-    nvvm_warp_sync(cg);
+    nvvm_warp_sync(cg, ALL_LANES);
+}
+
+// ---- threads
+
+static bool visit_role(void *context, TirOp *op) {
+  (void)context;
+  return op->kind != OP_role;
+}
+
+void cg_flow_begin(Cg *cg) {
+  cg->thread = cg->position = nvvm_thread_idx(cg);
+  cg->active = (TirThreads){0, cg->kernel->threads};
+  cg->warp = NULL;
+  if (!tir_walk(cg->kernel->body, visit_role, NULL))
+    cg->warp = nvvm_shfl_idx(cg, LLVMBuildLShr(cg->builder, cg->thread, cg_i32(cg, WARP_BITS), ""), 0);
+}
+
+// lo <= number < hi, of a number that lies in `around`.
+static LLVMValueRef lies_in(Cg *cg, LLVMValueRef number, TirThreads range, TirThreads around) {
+  LLVMValueRef lo = cg_i32(cg, range.lo), hi = cg_i32(cg, range.hi),
+               count = cg_i32(cg, tir_thread_count(range));
+  if (tir_thread_count(range) == 1) return LLVMBuildICmp(cg->builder, LLVMIntEQ, number, lo, "");
+  if (range.lo == around.lo) return LLVMBuildICmp(cg->builder, LLVMIntULT, number, hi, "");
+  if (range.hi == around.hi) return LLVMBuildICmp(cg->builder, LLVMIntUGE, number, lo, "");
+  return LLVMBuildICmp(cg->builder, LLVMIntULT, LLVMBuildSub(cg->builder, number, lo, ""), count, "");
+}
+
+static bool is_whole_warps(TirThreads threads) {
+  return threads.lo % WARP == 0 && threads.hi % WARP == 0;
+}
+
+static TirThreads warps_of(TirThreads threads) {
+  return (TirThreads){threads.lo / WARP, (threads.hi + WARP - 1) / WARP};
+}
+
+// Whole warps branch on a warp number that all lanes share (rules S9).
+void emit_role(Cg *cg, const TirOp *op) {
+  TirThreads outer = cg->active, inner = {(int)op->attrs[ROLE_lo], (int)op->attrs[ROLE_hi]};
+  LLVMValueRef position = cg->position;
+  bool whole = is_whole_warps(inner);
+  CgIf branch = cg_begin_if(cg, whole ? lies_in(cg, cg->warp, warps_of(inner), warps_of(outer))
+                                      : lies_in(cg, cg->thread, inner, outer));
+  cg->active = inner;
+  cg->position = LLVMBuildSub(cg->builder, cg->thread, cg_i32(cg, inner.lo), "");
+  cg->divergent += !whole;
+  cg_block(cg, op->bodies[0]);
+  cg->divergent -= !whole;
+  cg->active = outer;
+  cg->position = position;
+  cg_end_if(cg, branch);
+  if (!whole && cg->divergent == 0) nvvm_warp_sync(cg, ALL_LANES);
 }
 
 void emit_one_thread(Cg *cg, const TirOp *op) {
-  CgIf branch = cg_begin_if(cg, LLVMBuildICmp(cg->builder, LLVMIntEQ, cg->thread, cg_i32(cg, 0), ""));
+  bool alone = tir_thread_count(cg->active) == 1;
+  CgIf branch = cg_begin_if(
+      cg, alone ? NULL : LLVMBuildICmp(cg->builder, LLVMIntEQ, cg->thread, cg_i32(cg, cg->active.lo), ""));
   cg->divergent++;
   cg_block(cg, op->bodies[0]);
   cg->divergent--;
   cg_end_if(cg, branch);
-  if (cg->divergent == 0) nvvm_warp_sync(cg);
+  if (cg->divergent == 0) nvvm_warp_sync(cg, ALL_LANES);
 }
 
 void emit_sync_threads(Cg *cg, const TirOp *op) {
+  nvvm_barrier_sync(cg, (int)op->attrs[SYNC_id], (int)op->attrs[SYNC_count], cg->divergent == 0);
+}
+
+// The lanes of the active threads, which are no more than one warp's, or all.
+void emit_sync_warp(Cg *cg, const TirOp *op) {
   (void)op;
-  nvvm_barrier_sync(cg, 0);
+  uint32_t lanes = ALL_LANES;
+  int count = tir_thread_count(cg->active);
+  if (count < WARP) lanes = ((UINT32_C(1) << count) - 1) << cg->active.lo % WARP;
+  nvvm_warp_sync(cg, lanes);
 }

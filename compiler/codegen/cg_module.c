@@ -221,7 +221,7 @@ static void emit_kernel(Cg *cg, const TirKernel *kernel) {
   cg_debug_kernel(cg, kernel);
   for (int i = 0; i < params.len; i++)
     bind_param(cg, &params.data[i], LLVMGetParam(cg->function, (unsigned)i));
-  cg->thread = nvvm_thread_idx(cg);
+  cg_flow_begin(cg);
   bind_tensors(cg);
   cg_block(cg, kernel->launch);
   cg_block(cg, kernel->body);

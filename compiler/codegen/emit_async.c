@@ -84,7 +84,11 @@ void emit_mbar_arrive(Cg *cg, const TirOp *op) {
 }
 
 void emit_mbar_expect_tx(Cg *cg, const TirOp *op) {
-  nvvm_mbar_arrive_expect_tx(cg, cg_barrier(cg, op->args[0]), cg_value(cg, op->args[1]));
+  LLVMValueRef barrier = cg_barrier(cg, op->args[0]), bytes = cg_value(cg, op->args[1]);
+  if (op->attrs[EXPECT_arrive])
+    nvvm_mbar_arrive_expect_tx(cg, barrier, bytes);
+  else
+    nvvm_mbar_expect_tx(cg, barrier, bytes);
 }
 
 // try_wait may give up at any time, so it is asked again; lanes leave the loop at different times.
@@ -95,7 +99,7 @@ void emit_mbarrier_wait_parity(Cg *cg, const TirOp *op) {
   LLVMPositionBuilderAtEnd(cg->builder, again);
   LLVMBuildCondBr(cg->builder, nvvm_mbar_try_wait_parity(cg, barrier, parity), done, again);
   LLVMPositionBuilderAtEnd(cg->builder, done);
-  if (cg->divergent == 0) nvvm_warp_sync(cg);
+  if (cg->divergent == 0) nvvm_warp_sync(cg, ALL_LANES);
 }
 
 static bool visit_plain_store(void *tensor, TirOp *op) {

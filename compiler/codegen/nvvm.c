@@ -47,17 +47,21 @@ LLVMValueRef nvvm_block_idx(Cg *cg, int dim) {
   return value(cg, names[dim], 0, NULL);
 }
 
-void nvvm_barrier_sync(Cg *cg, int id) {
-  LLVMValueRef args[] = {imm32(cg, id)};
-  effect(cg, "llvm.nvvm.barrier.cta.sync.aligned.all", 1, args);
+void nvvm_barrier_sync(Cg *cg, int id, int count, bool aligned) {
+  LLVMValueRef args[] = {imm32(cg, id), imm32(cg, count)};
+  if (count == 0)
+    effect(cg, "llvm.nvvm.barrier.cta.sync.aligned.all", 1, args);
+  else
+    effect(cg, aligned ? "llvm.nvvm.barrier.cta.sync.aligned.count" : "llvm.nvvm.barrier.cta.sync.count", 2,
+           args);
 }
 
 void nvvm_trap(Cg *cg) {
   effect(cg, "llvm.trap", 0, NULL);
 }
 
-void nvvm_warp_sync(Cg *cg) {
-  LLVMValueRef args[] = {imm32(cg, -1)};
+void nvvm_warp_sync(Cg *cg, uint32_t lanes) {
+  LLVMValueRef args[] = {LLVMConstInt(cg->i32, lanes, false)};
   effect(cg, "llvm.nvvm.bar.warp.sync", 1, args);
 }
 
@@ -74,6 +78,11 @@ void nvvm_mbar_init(Cg *cg, LLVMValueRef shared, int count) {
 void nvvm_mbar_arrive(Cg *cg, LLVMValueRef shared) {
   LLVMValueRef args[] = {shared, imm32(cg, 1)};
   effect(cg, "llvm.nvvm.mbarrier.arrive.scope.cta.space.cta", 2, args);
+}
+
+void nvvm_mbar_expect_tx(Cg *cg, LLVMValueRef shared, LLVMValueRef bytes) {
+  LLVMValueRef args[] = {shared, bytes};
+  effect(cg, "llvm.nvvm.mbarrier.expect.tx.scope.cta.space.cta", 2, args);
 }
 
 void nvvm_mbar_arrive_expect_tx(Cg *cg, LLVMValueRef shared, LLVMValueRef bytes) {

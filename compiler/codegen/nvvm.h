@@ -9,14 +9,17 @@
 
 LLVMValueRef nvvm_thread_idx(Cg *cg);
 LLVMValueRef nvvm_block_idx(Cg *cg, int dim);
-void nvvm_barrier_sync(Cg *cg, int id);  // all threads of the CTA
-void nvvm_warp_sync(Cg *cg);             // all lanes of the warp
-void nvvm_trap(Cg *cg);                  // stops the kernel with an error
+// Named barrier `id` for `count` threads; count 0: all of the CTA. `aligned`: all lanes of a warp come together.
+void nvvm_barrier_sync(Cg *cg, int id, int count, bool aligned);
+#define ALL_LANES UINT32_MAX
+void nvvm_warp_sync(Cg *cg, uint32_t lanes);  // of the warp
+void nvvm_trap(Cg *cg);                       // stops the kernel with an error
 LLVMValueRef nvvm_shfl_idx(Cg *cg, LLVMValueRef value, int lane);
 
 // mbarrier, default semantics only (rules L3); PTX ISA 9.7.13.15
 void nvvm_mbar_init(Cg *cg, LLVMValueRef shared, int count);
 void nvvm_mbar_arrive(Cg *cg, LLVMValueRef shared);
+void nvvm_mbar_expect_tx(Cg *cg, LLVMValueRef shared, LLVMValueRef bytes);
 void nvvm_mbar_arrive_expect_tx(Cg *cg, LLVMValueRef shared, LLVMValueRef bytes);
 LLVMValueRef nvvm_mbar_try_wait_parity(Cg *cg, LLVMValueRef shared, LLVMValueRef parity);
 void nvvm_fence_mbarrier_init(Cg *cg);

@@ -58,6 +58,10 @@ bool elab_may_nest(Elab *e, Span span) {
   return !e->stopped;
 }
 
+TirThreads elab_active(const Elab *e) {
+  return tir_active_threads(e->b.block);
+}
+
 void elab_region_pop(Elab *e) {
   e->region = e->region->parent;
 }
@@ -87,7 +91,7 @@ bool elab_placed(Elab *e, Span span, const char *what, bool together) {
     diag_note(e->ds, parallel->span, "Parallel is here");
     return false;
   }
-  if (together && e->region->thread_dependent) {
+  if (together && (e->region->thread_dependent || tir_role_of(e->b.block))) {
     diag_error(e->ds, DIAG_not_supported, span,
                "%s under a condition that threads may decide differently: warp roles are not supported yet",
                what);

@@ -110,6 +110,8 @@ bool elab_step(Elab *e, Span span);
 bool elab_enter(Elab *e, Span span);
 void elab_leave(Elab *e);
 Region *elab_region_push(Elab *e, RegionKind kind, Span span, bool thread_dependent);
+// The threads that run what is emitted now, unless they part under a condition.
+TirThreads elab_active(const Elab *e);
 void elab_region_pop(Elab *e);
 // Whether another region may be opened here; reports and stops when they are too deep.
 bool elab_may_nest(Elab *e, Span span);
@@ -217,6 +219,10 @@ bool is_kernel_decorator(const Expr *decorator);
 Flow exec_block(Elab *e, const Block *block);
 // Binds or sets a target; `naming` says that a buffer or cell may be named after it.
 void assign_target(Elab *e, const Expr *target, const Value *value);
+
+// ---- elab_branch.c
+
+Flow exec_if(Elab *e, const Stmt *stmt);
 
 // ---- launch.c
 

@@ -281,72 +281,6 @@ static void exec_ann_assign(Elab *e, const Stmt *stmt) {
   assign_target(e, target, &value);
 }
 
-// ---- if
-
-static bool known_truth(const Value *value, bool *out) {
-  int64_t number;
-  if (value->kind == VALUE_STAGED && tir_const_int(value->staged, &number)) {
-    *out = number != 0;
-    return true;
-  }
-  if (value_is_staged(value)) return false;
-  *out = value_truth(value);
-  return true;
-}
-
-static Flow exec_arms(Elab *e, const Stmt *stmt, int index);
-
-static void exec_in_body(Elab *e, TirBlock *body, RegionKind kind, Span span, bool dependent,
-                         Flow (*run)(Elab *, const Stmt *, int), const Stmt *stmt, int index) {
-  TirBlock *outer = e->b.block;
-  Region *unrolled = e->unrolled_region;
-  e->b.block = body;
-  elab_region_push(e, kind, span, dependent);
-  if (kind != REGION_BRANCH) e->unrolled_region = NULL;
-  run(e, stmt, index);
-  elab_region_pop(e);
-  e->unrolled_region = unrolled;
-  e->b.block = outer;
-}
-
-static Flow exec_arm_body(Elab *e, const Stmt *stmt, int index) {
-  return exec_block(e, &stmt->branch.arms[index].body);
-}
-
-static Flow exec_staged_if(Elab *e, const Stmt *stmt, int index, const Value *condition) {
-  const IfArm *arm = &stmt->branch.arms[index];
-  if (e->region->kind == REGION_HOST) {
-    report_not_compile_time(e, condition, arm->condition->span, "a condition outside `with Kernel(…)`");
-    return FLOW_NEXT;
-  }
-  TirValue *test = staged_condition(e, condition, arm->condition->span);
-  if (!test || !elab_may_nest(e, arm->span)) return FLOW_NEXT;
-  bool dependent = tir_thread_dependent(test);
-  e->b.span = arm->span;
-  TirOp *branch = tir_if(&e->b, test);
-  exec_in_body(e, branch->bodies[0], REGION_BRANCH, arm->span, dependent, exec_arm_body, stmt, index);
-  exec_in_body(e, branch->bodies[1], REGION_BRANCH, arm->span, dependent, exec_arms, stmt, index + 1);
-  return FLOW_NEXT;
-}
-
-// The arms from `index` on, then `else`.
-static Flow exec_arms(Elab *e, const Stmt *stmt, int index) {
-  for (; index < stmt->branch.narms; index++) {
-    const IfArm *arm = &stmt->branch.arms[index];
-    bool truth;
-    Value condition = eval(e, arm->condition);
-    if (value_is_poison(&condition)) return FLOW_NEXT;
-    if (condition.kind == VALUE_BUFFER || condition.kind == VALUE_TILE) {
-      diag_error(e->ds, DIAG_value_kind, arm->condition->span, "a condition must be a number, not %s",
-                 value_describe(e->arena, &condition));
-      return FLOW_NEXT;
-    }
-    if (!known_truth(&condition, &truth)) return exec_staged_if(e, stmt, index, &condition);
-    if (truth) return exec_block(e, &arm->body);
-  }
-  return exec_block(e, &stmt->branch.otherwise);
-}
-
 // ---- for
 
 static Flow exec_unrolled(Elab *e, const Stmt *stmt, const Value *items, int count) {
@@ -553,7 +487,7 @@ static Flow exec_stmt(Elab *e, const Stmt *stmt) {
   case STMT_RETURN:
     return exec_return(e, stmt);
   case STMT_IF:
-    return exec_arms(e, stmt, 0);
+    return exec_if(e, stmt);
   case STMT_FOR:
     return exec_for(e, stmt);
   case STMT_WHILE:

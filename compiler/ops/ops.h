@@ -110,13 +110,16 @@ bool op_check(const OpCall *call);
 
 // Attribute slots, so that code says attrs[GEMM_trans_b]; the tables in ops/ list them in this order (a unit
 // test compares).
-enum { CONST_bits };               // integer value, or the bits of a double for float types
-enum { INDEX_dim };                // block_idx: 0 x, 1 y, 2 z
-enum { FOR_kind, FOR_stages };     // LoopKind; num_stages, 0 when not given
-enum { VIEW_drop };                // mask of source dimensions that the result lacks
-enum { ACCESS_in_bounds };         // load, store: proven, no guard needed
-enum { BULK_pending, BULK_read };  // bulk_wait
-enum { TMEM_columns };             // tmem_alloc, tmem_dealloc
+enum { CONST_bits };                  // integer value, or the bits of a double for float types
+enum { INDEX_dim };                   // block_idx: 0 x, 1 y, 2 z
+enum { FOR_kind, FOR_stages };        // LoopKind; num_stages, 0 when not given
+enum { ROLE_lo, ROLE_hi, ROLE_arm };  // threads lo to hi - 1; arm: another arm of the branch before it
+enum { SYNC_id, SYNC_count };         // sync_threads: named barrier and its threads; 0, 0: not chosen, or all
+enum { EXPECT_arrive };               // mbar_expect_tx
+enum { VIEW_drop };                   // mask of source dimensions that the result lacks
+enum { ACCESS_in_bounds };            // load, store: proven, no guard needed
+enum { BULK_pending, BULK_read };     // bulk_wait
+enum { TMEM_columns };                // tmem_alloc, tmem_dealloc
 enum {
   COPY_path,
   COPY_map,

@@ -257,7 +257,7 @@ static void walk_into(Barriers *s, TirOp *op, Touch *state) {
   if (op->kind == OP_for)
     walk_loop(s, op, state);
   else
-    walk_bodies(s, op, state, op->kind == OP_one_thread);
+    walk_bodies(s, op, state, op->kind == OP_one_thread || op->kind == OP_role);
 }
 
 // Threads that are about to part meet first when something inside would ask for it.
@@ -272,7 +272,7 @@ static void meet_before_parting(Barriers *s, TirOp *op, Touch *state) {
 
 static void walk_control(Barriers *s, TirOp *op, Touch *state) {
   TirOp *outer = s->divergent;
-  bool parts = op->kind == OP_one_thread || parts_threads(op);
+  bool parts = op->kind == OP_one_thread || op->kind == OP_role || parts_threads(op);
   if (parts) s->divergent = op;
   if (parts && !outer) meet_before_parting(s, op, state);
   walk_into(s, op, state);

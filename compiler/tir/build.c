@@ -359,6 +359,13 @@ TirOp *tir_if(TirBuilder *b, TirValue *condition) {
   return tir_op(b, OP_if, 1, &condition, 0, NULL);
 }
 
+TirOp *tir_role(TirBuilder *b, TirThreads threads) {
+  TirOp *op = tir_op(b, OP_role, 0, NULL, 0, NULL);
+  op->attrs[ROLE_lo] = threads.lo;
+  op->attrs[ROLE_hi] = threads.hi;
+  return op;
+}
+
 TirOp *tir_one_thread(TirBuilder *b) {
   return tir_op(b, OP_one_thread, 0, NULL, 0, NULL);
 }

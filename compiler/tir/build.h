@@ -3,6 +3,7 @@
 #ifndef TILEC_TIR_BUILD_H
 #define TILEC_TIR_BUILD_H
 
+#include "tir/roles.h"
 #include "tir/tir.h"
 
 typedef struct {
@@ -52,6 +53,7 @@ TirOp *tir_for(TirBuilder *b, LoopKind kind, TirValue *lo, TirValue *hi,
                TirValue *step);                                       // results[0]: the variable
 TirOp *tir_parallel(TirBuilder *b, int n, TirValue *const *extents);  // results[i]: the variables
 TirOp *tir_if(TirBuilder *b, TirValue *condition);                    // bodies: then, else
+TirOp *tir_role(TirBuilder *b, TirThreads threads);
 TirOp *tir_one_thread(TirBuilder *b);
 
 // Any op: args as given, result types as given.

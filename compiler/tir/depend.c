@@ -1,14 +1,17 @@
 // Whether a value may differ between the threads of a CTA: a search backwards from the value for anything
 // that does. Through a cell the search goes on at everything that is ever set in it, and at the conditions
 // and loop bounds that decide whether it is set; through a load at its indices and, since threads that come
-// at different times may see different memory, at the control around it.
+// at different times may see different memory, at the control around it. The threads in question are those of the
+// role in which the value is used: what other roles do does not part them, and a role around all of them neither.
 #include <stdlib.h>
 
+#include "tir/roles.h"
 #include "tir/tir.h"
 
 typedef struct {
-  bool *seen;        // by value id
-  TirValue **stack;  // each value is pushed at most once
+  TirThreads threads;  // that use the value
+  bool *seen;          // by value id
+  TirValue **stack;    // each value is pushed at most once
   int depth, count;
   bool found;
 } Search;
@@ -23,11 +26,17 @@ static void push_args(Search *search, const TirOp *op) {
   for (int i = 0; i < op->nargs; i++) push(search, op->args[i]);
 }
 
+static bool covers(const TirOp *role, TirThreads threads) {
+  return role->attrs[ROLE_lo] <= threads.lo && role->attrs[ROLE_hi] >= threads.hi;
+}
+
 // What decides whether and how often `op` runs.
 static void push_control(Search *search, const TirOp *op) {
   for (const TirOp *at = tir_parent(op); at; at = tir_parent(at)) {
     if (at->kind == OP_parallel || at->kind == OP_one_thread)
       search->found = true;
+    else if (at->kind == OP_role)
+      search->found = search->found || !covers(at, search->threads);
     else
       push_args(search, at);
   }
@@ -41,6 +50,8 @@ typedef struct {
 static bool visit_set(void *context, TirOp *op) {
   CellSearch *of = context;
   if (op->kind != OP_set || op->args[0] != of->cell) return true;
+  TirThreads here = tir_active_threads(op->parent), there = of->search->threads;
+  if (here.hi <= there.lo || here.lo >= there.hi) return true;  // other threads' copy of the cell
   push(of->search, op->args[1]);
   push_control(of->search, op);
   return !of->search->found;
@@ -70,10 +81,11 @@ static void search_value(Search *search, const TirValue *value) {
     push_args(search, op);
 }
 
-bool tir_thread_dependent(const TirValue *value) {
+bool tir_differs_among(const TirValue *value, TirThreads threads) {
   if (!value->op->parent) return true;
   int count = value->op->parent->kernel->next_id;
-  Search search = {.count = count};
+  Search search = {.count = count, .threads = threads};
+  if (tir_thread_count(threads) == 1 || tir_threads_agree(value, threads)) return false;
   search.seen = calloc((size_t)count + 1, sizeof *search.seen);
   search.stack = calloc((size_t)count + 1, sizeof *search.stack);
   search.found = !search.seen || !search.stack;  // without memory: the safe answer
@@ -82,4 +94,8 @@ bool tir_thread_dependent(const TirValue *value) {
   free(search.seen);
   free(search.stack);
   return search.found;
+}
+
+bool tir_thread_dependent(const TirValue *value) {
+  return !value->op->parent || tir_differs_among(value, tir_active_threads(value->op->parent));
 }

@@ -127,8 +127,8 @@ bool tir_const_int(const TirValue *value, int64_t *out);
 bool tir_const_float(const TirValue *value, double *out);
 bool tir_in_launch(
     const TirValue *value);  // defined in the launch block: same for all threads, known to the runtime
-// Whether the value may differ between threads of a CTA (depends on thread_idx, a load, or a cell set from
-// such).
+// Whether the value may differ between the threads that are active where it is defined (depends on thread_idx, a load,
+// or a cell set from such). tir_differs_among (roles.h) asks the same for other threads.
 bool tir_thread_dependent(const TirValue *value);
 bool tir_inside(const TirOp *op, const TirOp *ancestor);
 TirOp *tir_parent(const TirOp *op);  // the op whose body holds it, or NULL

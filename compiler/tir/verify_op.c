@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "tir/fold.h"
+#include "tir/roles.h"
 #include "tir/verify_internal.h"
 
 enum { MAX_BUFFER_ELEMENTS = INT32_MAX, MAX_BARRIER_COUNT = (1 << 20) - 1 };  // PTX ISA 9.7.13.15.2
@@ -123,8 +124,23 @@ static bool verify_parallel(Verifier *v, const TirOp *op) {
   return true;
 }
 
+// A role narrows the threads that run it, and they are not parted in any other way.
+static bool verify_role(Verifier *v, const TirOp *op) {
+  TirThreads around = tir_active_threads(op->parent);
+  int64_t lo = op->attrs[ROLE_lo], hi = op->attrs[ROLE_hi];
+  if (lo < around.lo || hi > around.hi || lo >= hi)
+    return verify_fail(
+        v, op, "has threads %" PRId64 " to %" PRId64 ", which are no part of the active ones, %d to %d", lo,
+        hi - 1, around.lo, around.hi - 1);
+  for (const TirOp *at = tir_parent(op); at; at = tir_parent(at))
+    if (at->kind == OP_parallel || at->kind == OP_one_thread)
+      return verify_fail(v, op, "cannot stand in %s", op_def(at->kind)->name);
+  return true;
+}
+
 static bool verify_control(Verifier *v, const TirOp *op) {
   if (op->kind == OP_for) return verify_for(v, op);
+  if (op->kind == OP_role) return verify_role(v, op);
   if (op->kind == OP_parallel) return verify_parallel(v, op);
   if (op->kind == OP_if) return is_scalar(arg_type(op, 0), DTYPE_bool) || verify_fail(v, op, "takes a bool");
   return true;
@@ -239,8 +255,19 @@ static bool verify_tmem(Verifier *v, const TirOp *op) {
   return ok || verify_fail(v, op, "takes %s", op->kind == OP_tmem_alloc ? "u32[1] shared" : "a u32");
 }
 
+// PTX ISA 9.7.13.1: 16 barriers, whole warps; barrier 0 without a count is that of all threads.
+static bool verify_sync_threads(Verifier *v, const TirOp *op) {
+  int64_t id = op->attrs[SYNC_id], count = op->attrs[SYNC_count];
+  bool all = id == 0 && count == 0, named = id >= 1 && id <= 15 && count >= 32 && count <= 1024;
+  if (all || (named && count % 32 == 0)) return true;
+  return verify_fail(v, op,
+                     "barrier %" PRId64 " of %" PRId64 " threads: ids are 1 to 15, counts multiples of 32",
+                     id, count);
+}
+
 static bool verify_sync(Verifier *v, const TirOp *op) {
   const OpDef *def = op_def(op->kind);
+  if (op->kind == OP_sync_threads) return verify_sync_threads(v, op);
   if (op->kind == OP_wait) return arg_type(op, 0)->kind == TYPE_TOKEN || verify_fail(v, op, "takes a token");
   if (op->kind == OP_tmem_alloc || op->kind == OP_tmem_dealloc) return verify_tmem(v, op);
   if (op->kind == OP_bulk_wait && op->attrs[BULK_pending] < 0)

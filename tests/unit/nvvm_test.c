@@ -9,6 +9,7 @@ static void use_memory(Cg *cg, LLVMValueRef shared, LLVMValueRef map) {
   for (int i = 0; i < 5; i++) coordinates[i] = cg_i32(cg, 8 * i);
   nvvm_mbar_init(cg, shared, 1);
   nvvm_mbar_arrive(cg, shared);
+  nvvm_mbar_expect_tx(cg, shared, number);
   nvvm_mbar_arrive_expect_tx(cg, shared, number);
   nvvm_fence_mbarrier_init(cg);
   nvvm_fence_proxy_async(cg);
@@ -62,8 +63,10 @@ static void use_values(Cg *cg, LLVMValueRef shared, LLVMValueRef x) {
   for (size_t i = 0; i < sizeof results / sizeof *results; i++)
     total = LLVMBuildFAdd(cg->builder, total, results[i], "");
   LLVMBuildStore(cg->builder, total, shared);
-  nvvm_barrier_sync(cg, 0);
-  nvvm_warp_sync(cg);
+  nvvm_barrier_sync(cg, 0, 0, true);
+  nvvm_barrier_sync(cg, 1, 64, true);
+  nvvm_barrier_sync(cg, 1, 64, false);
+  nvvm_warp_sync(cg, ALL_LANES);
 }
 
 static void build_kernel(Cg *cg) {

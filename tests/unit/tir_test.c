@@ -198,6 +198,17 @@ static void test_thread_dependent(Checks *c, Arena *arena) {
   CHECK(c, tir_thread_dependent(tir_load(b, shared, &thread, 1)));
   CHECK(c, tir_thread_dependent(tir_load(&inside, shared, &one, 1)));
   CHECK(c, tir_thread_dependent(tir_load(b, fragment, &one, 1)));
+  // In a role only its own threads count, and what they themselves set.
+  TirThreads warp = {32, 64};
+  TirBuilder role = tir_builder_at_end(t.module, tir_role(b, warp)->bodies[0], (Span){0, 0});
+  TirValue *of_role = tir_cell(b, NULL, DTYPE_i32, one);
+  tir_set(&role, of_role, tir_int(b, 3));
+  CHECK(c, !tir_thread_dependent(tir_get(&role, of_role)) && tir_thread_dependent(tir_get(b, of_role)));
+  TirValue *warps = tir_binary(b, OP_floordiv, thread, tir_int(b, 32));
+  CHECK(c, tir_thread_dependent(warps) && !tir_differs_among(warps, warp));
+  CHECK(c, !tir_differs_among(thread, (TirThreads){7, 8}));
+  TirThreads active = tir_active_threads(role.block);
+  CHECK(c, active.lo == 32 && active.hi == 64 && tir_active_threads(b->block).hi == t.kernel->threads);
   // A value that is used twice at every step: the search must not double each time.
   TirValue *twice = block;
   for (int i = 0; i < 200; i++) twice = tir_binary(b, OP_add, twice, twice);
@@ -271,6 +282,9 @@ static void test_tables(Checks *c) {
   check_slots(c, OP_const, SLOTS("bits"));
   check_slots(c, OP_block_idx, SLOTS("dim"));
   check_slots(c, OP_for, SLOTS("kind", "stages"));
+  check_slots(c, OP_role, SLOTS("lo", "hi", "arm"));
+  check_slots(c, OP_sync_threads, SLOTS("id", "count"));
+  check_slots(c, OP_mbar_expect_tx, SLOTS("arrive"));
   check_slots(c, OP_view, SLOTS("drop"));
   check_slots(c, OP_load, SLOTS("in_bounds"));
   check_slots(c, OP_store, SLOTS("in_bounds"));

@@ -108,6 +108,7 @@ const CgTarget cg_sm100a = {
             [OP_for] = emit_for,
             [OP_parallel] = emit_parallel,
             [OP_if] = emit_if,
+            [OP_role] = emit_role,
             [OP_one_thread] = emit_one_thread,
             // memory
             [OP_alloc] = emit_alloc,
@@ -120,6 +121,7 @@ const CgTarget cg_sm100a = {
             [OP_set] = emit_set,
             // synchronisation; a `wait` is gone by now
             [OP_sync_threads] = emit_sync_threads,
+            [OP_sync_warp] = emit_sync_warp,
             [OP_mbar_init] = emit_mbar_init,
             [OP_fence_mbarrier_init] = emit_fence_mbarrier_init,
             [OP_mbar_arrive] = emit_mbar_arrive,

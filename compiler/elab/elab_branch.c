@@ -1,0 +1,269 @@
+// if, elif, else. A condition known now is Python's; a staged one becomes a branch of tile IR whose arms are
+// elaborated once each, in a region of their own.
+//
+// A condition on the thread index alone picks a set of the active threads, found by evaluating it for each. Where the
+// set is a range, the arm is a `role`: what stands in it is spread over exactly those threads. The arms of one such
+// `if` stand one behind the other in tile IR, since no thread runs two of them.
+#include "elab/elab_internal.h"
+
+static bool known_truth(const Value *value, bool *out) {
+  int64_t number;
+  if (value->kind == VALUE_STAGED && tir_const_int(value->staged, &number)) {
+    *out = number != 0;
+    return true;
+  }
+  if (value_is_staged(value)) return false;
+  *out = value_truth(value);
+  return true;
+}
+
+// ---- bodies
+
+typedef struct {
+  Region *unrolled;
+  TirBlock *block;
+} Outside;
+
+static Outside enter_body(Elab *e, TirBlock *body, Span span, bool dependent) {
+  Outside outside = {e->unrolled_region, e->b.block};
+  e->b.block = body;
+  elab_region_push(e, REGION_BRANCH, span, dependent);
+  return outside;
+}
+
+static void leave_body(Elab *e, Outside outside) {
+  elab_region_pop(e);
+  e->unrolled_region = outside.unrolled;
+  e->b.block = outside.block;
+}
+
+static Flow exec_arms(Elab *e, const Stmt *stmt, int index);
+
+static const Block *block_of(const Stmt *stmt, int index) {
+  return index < stmt->branch.narms ? &stmt->branch.arms[index].body : &stmt->branch.otherwise;
+}
+
+static Span span_of(const Stmt *stmt, int index) {
+  return index < stmt->branch.narms ? stmt->branch.arms[index].span : stmt->span;
+}
+
+// An ordinary branch: `test` decides between this arm and those behind it.
+static void exec_staged_if(Elab *e, const Stmt *stmt, int index, TirValue *test) {
+  Span span = span_of(stmt, index);
+  bool dependent = tir_differs_among(test, elab_active(e));
+  e->b.span = span;
+  TirOp *branch = tir_if(&e->b, test);
+  Outside outside = enter_body(e, branch->bodies[0], span, dependent);
+  exec_block(e, block_of(stmt, index));
+  leave_body(e, outside);
+  outside = enter_body(e, branch->bodies[1], span, dependent);
+  exec_arms(e, stmt, index + 1);
+  leave_body(e, outside);
+}
+
+// ---- roles
+
+enum { MAX_TESTS = 64 };
+
+// The arms of one `if` so far, and the threads that took none of them.
+typedef struct {
+  TirThreads active;
+  TirThreadSet rest;
+  TirValue *tests[MAX_TESTS];
+  int ntests;
+  TirOp *last;  // the last role made
+} Chain;
+
+static TirThreadSet whole(TirThreads threads) {
+  TirThreadSet set = {{false}};
+  for (int t = threads.lo; t < threads.hi; t++) set.has[t] = true;
+  return set;
+}
+
+static int set_size(const TirThreadSet *set) {
+  int size = 0;
+  for (int t = 0; t < TIR_MAX_THREADS; t++) size += set->has[t];
+  return size;
+}
+
+static void intersect(TirThreadSet *set, const TirThreadSet *with) {
+  for (int t = 0; t < TIR_MAX_THREADS; t++) set->has[t] = set->has[t] && with->has[t];
+}
+
+static void subtract(TirThreadSet *set, const TirThreadSet *what) {
+  for (int t = 0; t < TIR_MAX_THREADS; t++) set->has[t] = set->has[t] && !what->has[t];
+}
+
+// What tells the threads of an arm from the others: its own condition (NULL for `else`) and none of those before.
+static TirValue *membership(Elab *e, const Chain *chain, TirValue *test) {
+  TirValue *value = test;
+  for (int i = 0; i < chain->ntests; i++) {
+    TirValue *other = tir_unary(&e->b, OP_not, chain->tests[i]);
+    value = value ? tir_binary(&e->b, OP_and, value, other) : other;
+  }
+  return value;
+}
+
+static Outside enter_role(Elab *e, Chain *chain, TirThreads threads, Span span) {
+  e->b.span = span;
+  TirOp *role = tir_role(&e->b, threads);
+  role->attrs[ROLE_arm] = chain->last != NULL;
+  chain->last = role;
+  return enter_body(e, role->bodies[0], span, false);
+}
+
+// Where the threads of `set` go on: in a role, in a branch, or right here when they are all.
+static Outside enter_set(Elab *e, Chain *chain, const TirThreadSet *set, TirValue *test, Span span) {
+  TirThreads range;
+  if (tir_thread_range(set, &range)) return enter_role(e, chain, range, span);
+  e->b.span = span;
+  TirOp *branch = tir_if(&e->b, membership(e, chain, test));
+  return enter_body(e, branch->bodies[0], span, true);
+}
+
+static void remark_idle(Elab *e, const Chain *chain, Span span) {
+  diag_remark(e->ds, span, "no thread runs this branch: the condition is false for threads %d to %d",
+              chain->active.lo, chain->active.hi - 1);
+}
+
+// The arm for the threads of `set` that are left. An arm of all threads needs no branch.
+static Flow exec_set(Elab *e, const Stmt *stmt, int index, Chain *chain, TirThreadSet *set, TirValue *test) {
+  intersect(set, &chain->rest);
+  const Block *block = block_of(stmt, index);
+  if (set_size(set) == tir_thread_count(chain->active)) {
+    subtract(&chain->rest, set);
+    return exec_block(e, block);
+  }
+  if (set_size(set) == 0) {
+    if (test) remark_idle(e, chain, span_of(stmt, index));
+    return FLOW_NEXT;
+  }
+  if (block->count == 0) return FLOW_NEXT;
+  Outside outside = enter_set(e, chain, set, test, span_of(stmt, index));
+  exec_block(e, block);
+  leave_body(e, outside);
+  return FLOW_NEXT;
+}
+
+// The arms from `index` on, whose conditions depend on more than the thread, for the threads that are left.
+static void exec_rest(Elab *e, const Stmt *stmt, int index, Chain *chain) {
+  if (set_size(&chain->rest) == 0) return;
+  TirThreadSet rest = chain->rest;
+  Outside outside = enter_set(e, chain, &rest, NULL, span_of(stmt, index));
+  exec_arms(e, stmt, index);
+  leave_body(e, outside);
+}
+
+typedef enum { ARM_FAILED, ARM_SET, ARM_OTHER } ArmKind;
+
+// The set of an arm's condition. Other conditions are evaluated again, by the threads that come to them.
+static ArmKind eval_arm(Elab *e, const IfArm *arm, const Chain *chain, TirThreadSet *set, TirValue **test) {
+  TirOp *mark = e->b.block->last;
+  bool truth;
+  Value condition = eval(e, arm->condition);
+  if (value_is_poison(&condition)) return ARM_FAILED;
+  if (condition.kind != VALUE_BUFFER && condition.kind != VALUE_TILE) {
+    if (known_truth(&condition, &truth)) {
+      *set = truth ? whole(chain->active) : (TirThreadSet){{false}};
+      *test = tir_bool(&e->b, truth);
+      return ARM_SET;
+    }
+    *test = staged_condition(e, &condition, arm->condition->span);
+    if (!*test) return ARM_FAILED;
+    if (chain->ntests < MAX_TESTS && tir_thread_set(*test, chain->active, set)) return ARM_SET;
+  }
+  while (e->b.block->last != mark) tir_remove(e->b.block->last);
+  return ARM_OTHER;
+}
+
+static Flow exec_chain(Elab *e, const Stmt *stmt, int index, TirValue *test, TirThreadSet *set) {
+  Chain chain = {.active = elab_active(e)};
+  chain.rest = whole(chain.active);
+  for (;;) {
+    Flow flow = exec_set(e, stmt, index, &chain, set, test);
+    chain.tests[chain.ntests++] = test;
+    subtract(&chain.rest, set);
+    if (set_size(&chain.rest) == 0) return flow;
+    if (++index >= stmt->branch.narms) break;
+    ArmKind kind = eval_arm(e, &stmt->branch.arms[index], &chain, set, &test);
+    if (kind == ARM_OTHER) exec_rest(e, stmt, index, &chain);
+    if (kind != ARM_SET) return FLOW_NEXT;
+  }
+  *set = chain.rest;
+  return exec_set(e, stmt, stmt->branch.narms, &chain, set, NULL);
+}
+
+// ---- `thread condition and another condition`
+
+// The set of the conjuncts that depend on the thread alone; the others, joined.
+static bool split(Elab *e, TirValue *test, TirThreads active, TirThreadSet *set, TirValue **others) {
+  TirThreadSet one;
+  if (tir_thread_set(test, active, &one)) {
+    intersect(set, &one);
+    return true;
+  }
+  if (test->op->kind == OP_and && test->type.dtype == DTYPE_bool) {
+    bool left = split(e, test->op->args[0], active, set, others);
+    bool right = split(e, test->op->args[1], active, set, others);
+    return left || right;
+  }
+  *others = *others ? tir_binary(&e->b, OP_and, *others, test) : test;
+  return false;
+}
+
+static bool exec_split(Elab *e, const Stmt *stmt, int index, TirValue *test) {
+  Chain chain = {.active = elab_active(e)};
+  TirThreadSet set = whole(chain.active);
+  TirThreads range;
+  TirValue *others = NULL;
+  bool last = index + 1 == stmt->branch.narms && stmt->branch.otherwise.count == 0;
+  if (!last || !split(e, test, chain.active, &set, &others)) return false;
+  if (!tir_thread_range(&set, &range) || tir_thread_count(range) == tir_thread_count(chain.active))
+    return false;
+  Outside outside = enter_role(e, &chain, range, span_of(stmt, index));
+  exec_staged_if(e, stmt, index, others);
+  leave_body(e, outside);
+  return true;
+}
+
+// ---- all arms
+
+static bool is_scalar_condition(Elab *e, const Value *condition, Span span) {
+  if (condition->kind != VALUE_BUFFER && condition->kind != VALUE_TILE) return true;
+  diag_error(e->ds, DIAG_value_kind, span, "a condition must be a number, not %s",
+             value_describe(e->arena, condition));
+  return false;
+}
+
+static Flow exec_staged(Elab *e, const Stmt *stmt, int index, const Value *condition) {
+  const IfArm *arm = &stmt->branch.arms[index];
+  TirThreadSet set;
+  if (e->region->kind == REGION_HOST) {
+    report_not_compile_time(e, condition, arm->condition->span, "a condition outside `with Kernel(…)`");
+    return FLOW_NEXT;
+  }
+  TirValue *test = staged_condition(e, condition, arm->condition->span);
+  if (!test || !elab_may_nest(e, arm->span)) return FLOW_NEXT;
+  bool together = !e->region->thread_dependent;
+  if (together && tir_thread_set(test, elab_active(e), &set)) return exec_chain(e, stmt, index, test, &set);
+  if (!together || !exec_split(e, stmt, index, test)) exec_staged_if(e, stmt, index, test);
+  return FLOW_NEXT;
+}
+
+// The arms from `index` on, then `else`.
+static Flow exec_arms(Elab *e, const Stmt *stmt, int index) {
+  for (; index < stmt->branch.narms; index++) {
+    const IfArm *arm = &stmt->branch.arms[index];
+    bool truth;
+    Value condition = eval(e, arm->condition);
+    if (value_is_poison(&condition) || !is_scalar_condition(e, &condition, arm->condition->span))
+      return FLOW_NEXT;
+    if (!known_truth(&condition, &truth)) return exec_staged(e, stmt, index, &condition);
+    if (truth) return exec_block(e, &arm->body);
+  }
+  return exec_block(e, &stmt->branch.otherwise);
+}
+
+Flow exec_if(Elab *e, const Stmt *stmt) {
+  return exec_arms(e, stmt, 0);
+}
