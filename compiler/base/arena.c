@@ -50,8 +50,10 @@ void arena_free(Arena *arena) {
   free(arena);
 }
 
-void arena_on_out_of_memory(Arena *arena, jmp_buf *handler) {
+jmp_buf *arena_on_out_of_memory(Arena *arena, jmp_buf *handler) {
+  jmp_buf *before = arena->handler;
   arena->handler = handler;
+  return before;
 }
 
 __attribute__((noreturn)) static void out_of_memory(Arena *arena) {

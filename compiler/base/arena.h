@@ -18,8 +18,8 @@ Arena *arena_new(void);
 void arena_free(Arena *arena);
 
 // Out of memory longjmps here with value 1; without a handler it aborts. The library entry that owns the
-// arena sets it.
-void arena_on_out_of_memory(Arena *arena, jmp_buf *handler);
+// arena sets it. Returns the handler before, which whoever cleans up on the way puts back and jumps on to.
+jmp_buf *arena_on_out_of_memory(Arena *arena, jmp_buf *handler);
 
 // Zeroed and aligned to 16; never NULL. arena_array checks the product for overflow.
 void *arena_alloc(Arena *arena, size_t bytes);

@@ -1,41 +1,13 @@
-// Diagnostics are collected, then printed in the order of their places. Notes, hints and the frames that were
-// open at the time belong to the diagnostic reported last. A diagnostic that is dropped (the same code at the
-// same span again, or beyond the limit) takes its notes along. How a source line is drawn is diag_excerpt.c's
-// business.
+// Diagnostics are collected here; diag_print.c prints them. Notes, hints and the frames that were open at the
+// time belong to the diagnostic reported last. A diagnostic that is dropped (the same code at the same span
+// again, or beyond the limit) takes its notes along.
 #include "base/diag.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "base/diag_excerpt.h"
-#include "base/vec.h"
-
-enum { ERROR_LIMIT = 50, FRAMES_SHOWN = 8 };
-
-typedef struct {
-  Span span;
-  const char *text;
-} Extra;  // a note, a hint (without a place) or a frame
-
-typedef VEC(Extra) ExtraVec;
-
-typedef struct {
-  DiagLevel level;
-  DiagCode code;  // of no meaning for DIAG_REMARK
-  Span span;
-  const char *text;
-  ExtraVec notes, hints, frames;
-} Diag;
-
-struct Diags {
-  Arena *arena;
-  const Source *source;
-  VEC(Diag *) list;
-  ExtraVec frames;
-  Diag *last;  // where notes go; NULL after a dropped diagnostic
-  int errors;
-  bool dropped_errors;
-};
+#include "base/diag_internal.h"
 
 static const char *const code_texts[] = {
 #define DIAG(code, name, summary) #code,
@@ -54,6 +26,15 @@ const char *diag_code_text(DiagCode code) {
 }
 const char *diag_code_summary(DiagCode code) {
   return code_summaries[code];
+}
+
+bool diag_code_find(const char *text, DiagCode *out) {
+  for (int i = 0; i < DIAG_COUNT; i++) {
+    if (strcasecmp(text, code_texts[i]) != 0) continue;
+    *out = (DiagCode)i;
+    return true;
+  }
+  return false;
 }
 
 Diags *diags_new(Arena *arena, const Source *source) {
@@ -160,80 +141,8 @@ void diag_pop_frame(Diags *ds) {
   ds->frames.len--;
 }
 
-static bool has_place(const Diags *ds, Span span) {
+bool diag_has_place(const Diags *ds, Span span) {
   return ds->source && (span.begin != 0 || span.end != 0);
-}
-
-// `path:line:col: ` as far as it is known.
-static void print_place(const Diags *ds, FILE *out, Span span) {
-  if (!ds->source) return;
-  excerpt_print_text(out, ds->source->path);
-  if (has_place(ds, span)) {
-    Place place = source_place(ds->source, span.begin);
-    fprintf(out, ":%d:%d", place.line, place.column);
-  }
-  fputs(": ", out);
-}
-
-static void print_message(const Diags *ds, FILE *out, Span span, const char *label, const char *text) {
-  print_place(ds, out, span);
-  fprintf(out, "%s: ", label);
-  excerpt_print_text(out, text);
-  fputc('\n', out);
-  if (has_place(ds, span)) excerpt_print(out, ds->source, span);
-}
-
-static void print_frames(const Diags *ds, FILE *out, const ExtraVec *frames) {
-  for (int i = 0; i < frames->len && i < FRAMES_SHOWN; i++)
-    print_message(ds, out, frames->data[i].span, "note", frames->data[i].text);
-  if (frames->len > FRAMES_SHOWN)
-    fprintf(out, "note: and %d more calls outside these\n", frames->len - FRAMES_SHOWN);
-}
-
-static const char *label_of(Arena *arena, const Diag *diag) {
-  switch (diag->level) {
-  case DIAG_ERROR:
-    return text_printf(arena, "error[%s]", diag_code_text(diag->code));
-  case DIAG_WARNING:
-    return text_printf(arena, "warning[%s]", diag_code_text(diag->code));
-  case DIAG_REMARK:
-    return "remark";
-  }
-  return "";
-}
-
-static void print_diag(const Diags *ds, FILE *out, const Diag *diag) {
-  print_message(ds, out, diag->span, label_of(ds->arena, diag), diag->text);
-  for (int i = 0; i < diag->notes.len; i++)
-    print_message(ds, out, diag->notes.data[i].span, "note", diag->notes.data[i].text);
-  for (int i = 0; i < diag->hints.len; i++) {
-    fputs("  hint: ", out);
-    excerpt_print_text(out, diag->hints.data[i].text);
-    fputc('\n', out);
-  }
-  print_frames(ds, out, &diag->frames);
-}
-
-static bool comes_later(const Diag *a, const Diag *b) {
-  return a->span.begin > b->span.begin;
-}
-
-// Insertion sort: stable, and the list is short and nearly sorted.
-static Diag **sorted(const Diags *ds) {
-  Diag **list = ARENA_ARRAY(ds->arena, Diag *, ds->list.len);
-  for (int i = 0; i < ds->list.len; i++) {
-    int at = i;
-    for (; at > 0 && comes_later(list[at - 1], ds->list.data[i]); at--) list[at] = list[at - 1];
-    list[at] = ds->list.data[i];
-  }
-  return list;
-}
-
-void diags_print(const Diags *ds, FILE *out, bool remarks) {
-  Diag **list = sorted(ds);
-  for (int i = 0; i < ds->list.len; i++)
-    if (remarks || list[i]->level != DIAG_REMARK) print_diag(ds, out, list[i]);
-  if (ds->dropped_errors) fprintf(out, "note: stopped after %d errors\n", ERROR_LIMIT);
 }
 
 void bug_at(const char *file, int line, const char *format, ...) {

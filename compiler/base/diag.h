@@ -43,12 +43,22 @@ void diag_pop_frame(Diags *ds);
 int diags_errors(const Diags *ds);
 bool diags_at_limit(const Diags *ds);  // 50 errors: stop looking for more
 
-const char *diag_code_text(DiagCode code);     // "E0304"
-const char *diag_code_summary(DiagCode code);  // the row's sentence
+const char *diag_code_text(DiagCode code);             // "E0304"
+const char *diag_code_summary(DiagCode code);          // the row's sentence
+bool diag_code_find(const char *text, DiagCode *out);  // by its text, in upper or lower case
+
+// How diagnostics are printed. Remarks print only when asked for.
+typedef struct {
+  bool json;   // an object a line for programs, instead of text with the source's lines
+  bool color;  // escape sequences of a terminal, in text
+  bool remarks;
+} DiagStyle;
 
 // Prints everything sorted by place: `path:line:col: error[E0304]: …`, the source line with carets, notes,
-// hints. Remarks print only when asked for.
-void diags_print(const Diags *ds, FILE *out, bool remarks);
+// hints; or as JSON, see docs/diagnostics.md.
+void diags_print(const Diags *ds, FILE *out, const DiagStyle *style);
+// An error that is not about the source ("tilec: cannot write …"), in the same style.
+void diag_print_plain(FILE *out, const DiagStyle *style, const char *program, const char *text);
 
 // A broken invariant of ours: prints where and aborts. Never reached by user input.
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)

@@ -84,7 +84,11 @@ static void print_repeated(FILE *out, char c, int count) {
   for (int i = 0; i < count; i++) fputc(c, out);
 }
 
-void excerpt_print(FILE *out, const Source *source, Span span) {
+int excerpt_decode(const char *text, int *bytes) {
+  return decode(text, (int)strnlen(text, 4), bytes);
+}
+
+void excerpt_print(FILE *out, const Source *source, Span span, const char *color) {
   Place place = source_place(source, span.begin);
   int len;
   const char *line = source_line(source, place.line, &len);
@@ -105,8 +109,10 @@ void excerpt_print(FILE *out, const Source *source, Span span) {
   fprintf(out, "%s\n      | ", last < width ? "..." : "");
   print_repeated(out, ' ', (int)strlen(cut) + caret - first);
   int shown = caret_end > last && last > caret ? last : caret_end;
+  if (color) fputs(color, out);
   print_repeated(out, '^', shown - caret);
-  fputs(goes_on ? "...\n" : "\n", out);
+  fputs(goes_on ? "..." : "", out);
+  fputs(color ? "\033[0m\n" : "\n", out);
 }
 
 void excerpt_print_text(FILE *out, const char *text) {

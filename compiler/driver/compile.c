@@ -20,6 +20,7 @@ typedef struct {
   Arena *arena;
   const Options *options;
   FILE *messages;
+  DiagStyle style;
   Source *source;
   Interner *names;
   Diags *ds;
@@ -193,7 +194,7 @@ static bool run_stages(Compilation *c) {
 static bool write_output(Compilation *c, const char *path, const char *data, size_t len) {
   const char *error;
   if (output_write(c->arena, path, data, len, &error)) return true;
-  fprintf(c->messages, "tilec: %s\n", error);
+  diag_print_plain(c->messages, &c->style, "tilec", error);
   return environment_fault(c);
 }
 
@@ -207,7 +208,7 @@ static int compile_guarded(Compilation *c) {
   bool ok = run_stages(c) && diags_errors(c->ds) == 0;
   if (c->cg) cg_free(c->cg);
   c->cg = NULL;
-  diags_print(c->ds, c->messages, c->options->remarks);
+  diags_print(c->ds, c->messages, &c->style);
   ok = ok && write_outputs(c);
   return ok ? EXIT_FINE : c->status;
 }
@@ -217,12 +218,14 @@ int compile(Arena *arena, const Options *options, FILE *messages) {
   jmp_buf out_of_memory;
   if (setjmp(out_of_memory)) {
     if (c && c->cg) cg_free(c->cg);
-    fputs("tilec: out of memory\n", messages);
+    DiagStyle style = messages_style(&options->messages, messages, false);
+    diag_print_plain(messages, &style, "tilec", "out of memory");
     return EXIT_ENVIRONMENT;
   }
   arena_on_out_of_memory(arena, &out_of_memory);
   c = ARENA_NEW(arena, Compilation);
   *c = (Compilation){.arena = arena, .options = options, .messages = messages, .status = EXIT_SOURCE};
+  c->style = messages_style(&options->messages, messages, options->remarks);
   c->names = interner_new(arena);
   c->ds = diags_new(arena, NULL);
   return compile_guarded(c);

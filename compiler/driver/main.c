@@ -10,13 +10,23 @@ static void print_version(void) {
   printf("\n");
 }
 
+static int explain(Arena *arena, const char *code) {
+  const char *error, *text = messages_explain(arena, code, &error);
+  if (text) return printf("%s", text) < 0 ? EXIT_ENVIRONMENT : EXIT_FINE;
+  fprintf(stderr, "tilec: %s\n", error);
+  return EXIT_ENVIRONMENT;
+}
+
 static int run(Arena *arena, int argc, char **argv) {
   Options options;
   const char *message;
   if (!options_parse(arena, argc, argv, &options, &message)) {
-    fprintf(stderr, "tilec: %s\nTry 'tilec --help'.\n", message);
+    DiagStyle style = messages_style(&options.messages, stderr, false);
+    diag_print_plain(stderr, &style, "tilec", message);
+    if (!style.json) fputs("Try 'tilec --help'.\n", stderr);
     return EXIT_ENVIRONMENT;
   }
+  if (options.explain) return explain(arena, options.explain);
   if (options.help) fputs(options_usage(), stdout);
   if (options.version) print_version();
   return options.help || options.version ? EXIT_FINE : compile(arena, &options, stderr);

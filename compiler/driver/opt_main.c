@@ -4,13 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/messages.h"
 #include "driver/output.h"
 #include "passes/pipeline.h"
 #include "tir/text.h"
 
 static const char usage[] = "usage: tile-opt FILE.tir [-o OUT.tir] [--pass=NAME]... [--arch=NAME] "
                             "[--print-after=PASS|all] [--remarks]\n"
-                            "                [--version] [--help]\n"
+                            "                [--error-format=text|json] [--color=auto|always|never] "
+                            "[--explain CODE] [--version] [--help]\n"
                             "Reads tile IR ('-': standard input), runs the passes named, in that order, and "
                             "prints the result or writes OUT.\n"
                             "Exit status: 0; 1 the tile IR is at fault; 2 usage or environment.\n";
@@ -18,7 +20,8 @@ static const char usage[] = "usage: tile-opt FILE.tir [-o OUT.tir] [--pass=NAME]
 enum { MAX_PASSES = 64, EXIT_SOURCE = 1, EXIT_USAGE = 2 };
 
 typedef struct {
-  const char *path, *output, *arch, *print_after;
+  const char *path, *output, *arch, *print_after, *explain;
+  MessageOptions messages;
   const char *passes[MAX_PASSES];
   int npasses;
   bool remarks, help, version;
@@ -46,6 +49,12 @@ static bool read_option(Options *options, int argc, char **argv, int *i) {
     options->arch = value;
   else if ((value = value_of("--print-after", argc, argv, i)))
     options->print_after = value;
+  else if ((value = value_of("--error-format", argc, argv, i)))
+    options->messages.format = value;
+  else if ((value = value_of("--color", argc, argv, i)))
+    options->messages.color = value;
+  else if ((value = value_of("--explain", argc, argv, i)))
+    options->explain = value;
   else if ((value = value_of("--pass", argc, argv, i)) && options->npasses < MAX_PASSES)
     options->passes[options->npasses++] = value;
   else if ((argv[*i][0] != '-' || !argv[*i][1]) && !options->path)
@@ -78,12 +87,24 @@ static int check_options(const Options *options, const Target **target) {
   return EXIT_USAGE;
 }
 
+static int plain_error(const DiagStyle *style, const char *message) {
+  diag_print_plain(stderr, style, "tile-opt", message);
+  return EXIT_USAGE;
+}
+
+static int explain(Arena *arena, const char *code, const DiagStyle *style) {
+  const char *error, *text = messages_explain(arena, code, &error);
+  return text ? fputs(text, stdout) < 0 : plain_error(style, error);
+}
+
 static int run(const Options *options, const Target *target, Arena *arena) {
+  DiagStyle style = messages_style(&options->messages, stderr, options->remarks);
   Source *source;
-  if (source_read(arena, options->path, &source) != SOURCE_OK) {
-    fprintf(stderr, "tile-opt: %s cannot be read as text\n", options->path);
-    return EXIT_USAGE;
-  }
+  const char *error;
+  if (!messages_check(arena, &options->messages, &error)) return plain_error(&style, error);
+  if (options->explain) return explain(arena, options->explain, &style);
+  if (source_read(arena, options->path, &source) != SOURCE_OK)
+    return plain_error(&style, text_printf(arena, "%s cannot be read as text", options->path));
   Diags *ds = diags_new(arena, source);
   PipelineOptions pipeline = {.print_after = options->print_after,
                               .print_to = stderr,
@@ -91,14 +112,12 @@ static int run(const Options *options, const Target *target, Arena *arena) {
                               .nonly = options->npasses};
   TirModule *module = tir_parse(arena, interner_new(arena), source, ds);
   bool ok = module && run_pipeline(module, target, &pipeline, ds) && diags_errors(ds) == 0;
-  diags_print(ds, stderr, options->remarks);
+  diags_print(ds, stderr, &style);
   if (!ok) return EXIT_SOURCE;
   TextBuf text = {.arena = arena};
   tir_print(&text, module);
-  const char *error;
   if (output_write(arena, options->output ? options->output : "-", text.data, text.len, &error)) return 0;
-  fprintf(stderr, "tile-opt: %s\n", error);
-  return EXIT_USAGE;
+  return plain_error(&style, error);
 }
 
 static int run_in_arena(const Options *options, const Target *target) {
@@ -129,7 +148,7 @@ int main(int argc, char **argv) {
     puts("tile-opt " TILE_VERSION);
     return 0;
   }
-  if (!options.path) {
+  if (!options.path && !options.explain) {
     fprintf(stderr, "tile-opt: no file given\n%s", usage);
     return EXIT_USAGE;
   }

@@ -46,6 +46,9 @@ static const char usage[] =
     "  --no-PASS            leave out an optional pass; so far every pass is needed\n"
     "  --remarks            what the compiler decided: variants, TMA or threads, shared memory, TMEM\n"
     "  --ptxas PATH         the assembler (default: $CUDA_HOME/bin, PATH, /usr/local/cuda/bin, ../tools)\n"
+    "  --error-format=FORM  text, or json: an object a line (docs/diagnostics.md)\n"
+    "  --color=WHEN         auto (a terminal, unless NO_COLOR is set), always or never\n"
+    "  --explain CODE       what a diagnostic means and what to do\n"
     "  --version, --help\n"
     "Without -o, --emit, --check, --print-after or --header, FILE.tile makes FILE.cubin in the current "
     "folder.\n"
@@ -91,6 +94,18 @@ static bool set_ptxas(Reader *reader, const char *value) {
 }
 static bool set_header(Reader *reader, const char *value) {
   reader->options->header = value;
+  return true;
+}
+static bool set_format(Reader *reader, const char *value) {
+  reader->options->messages.format = value;
+  return messages_check(reader->arena, &reader->options->messages, reader->message);
+}
+static bool set_color(Reader *reader, const char *value) {
+  reader->options->messages.color = value;
+  return messages_check(reader->arena, &reader->options->messages, reader->message);
+}
+static bool set_explain(Reader *reader, const char *value) {
+  reader->options->explain = value;
   return true;
 }
 static bool set_check(Reader *reader, const char *value) {
@@ -154,6 +169,9 @@ static const OptionRow rows[] = {
     {"--stop-after", true, set_stop_after},
     {"--remarks", false, set_remarks},
     {"--ptxas", true, set_ptxas},
+    {"--error-format", true, set_format},
+    {"--color", true, set_color},
+    {"--explain", true, set_explain},
     {"--version", false, set_version},
     {"--help", false, set_help},
     {"-h", false, set_help},
@@ -293,7 +311,7 @@ bool options_parse(Arena *arena, int argc, char **argv, Options *out, const char
   Reader reader = {.arena = arena, .options = out, .message = message};
   for (int i = 1; i < argc; i++)
     if (!read_argument(&reader, argc, argv, &i)) return false;
-  if (out->help || out->version) return true;
+  if (out->help || out->version || out->explain) return true;
   if (!out->input) return refuse(&reader, "no FILE given");
   return settle_output(&reader);
 }

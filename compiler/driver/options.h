@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/vec.h"
+#include "driver/messages.h"
 #include "elab/elab.h"
 
 // In the order of the pipeline: a later form implies all stages before it.
@@ -16,6 +17,8 @@ typedef struct {
   const char *kernel, *arch, *print_after, *stop_after, *ptxas, *header;
   int level;
   VEC(ElabDefine) defines;
+  MessageOptions messages;
+  const char *explain;  // a code whose explanation is asked for
   bool remarks, help, version;
 } Options;
 

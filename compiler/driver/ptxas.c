@@ -18,19 +18,23 @@ enum { MIN_MAJOR = 12, MIN_MINOR = 8 };  // the first that knows the tcgen05 ins
 
 // ---- running
 
+enum { OUTPUT_LIMIT = 64 << 10 };
+
 typedef struct {
-  int status;    // exit status; -1: could not be started, or killed by a signal
-  TextBuf text;  // what it printed, both streams
+  int status;        // exit status; -1: could not be started, or killed by a signal
+  const char *text;  // what it printed, both streams, up to OUTPUT_LIMIT bytes
 } Run;
 
-static void read_pipe(int fd, TextBuf *text) {
-  enum { LIMIT = 64 << 10 };
-  char chunk[4096];
+// Reads to the end; what does not fit into `text` is dropped.
+static void read_pipe(int fd, char text[static OUTPUT_LIMIT + 1]) {
+  size_t len = 0;
+  char rest[4096];
   for (;;) {
-    ssize_t got = read(fd, chunk, sizeof chunk);
+    bool full = len == OUTPUT_LIMIT;
+    ssize_t got = read(fd, full ? rest : text + len, full ? sizeof rest : OUTPUT_LIMIT - len);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;
-    if (text->len < LIMIT) textbuf_add(text, chunk, (size_t)got);
+    if (!full) len += (size_t)got;
   }
 }
 
@@ -41,9 +45,10 @@ static int wait_for(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// Allocates nothing while the pipe is open: out of memory would leave it so.
 static Run run(Arena *arena, char *const *argv) {
-  Run result = {.status = -1, .text = {.arena = arena}};
-  textbuf_puts(&result.text, "");
+  char *text = ARENA_ARRAY(arena, char, OUTPUT_LIMIT + 1);
+  Run result = {.status = -1, .text = text};
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return result;
   posix_spawn_file_actions_t actions;
@@ -56,7 +61,7 @@ static Run run(Arena *arena, char *const *argv) {
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (!failed) {
-    read_pipe(ends[0], &result.text);
+    read_pipe(ends[0], text);
     result.status = wait_for(child);
   }
   close(ends[0]);
@@ -104,7 +109,7 @@ static bool is_recent(int major, int minor) {
 static bool try_path(Arena *arena, const char *path, const char **why) {
   int major, minor;
   Run version = run(arena, (char *[]){(char *)path, "--version", NULL});
-  if (version.status != 0 || !read_version(version.text.data, &major, &minor)) {
+  if (version.status != 0 || !read_version(version.text, &major, &minor)) {
     *why = text_printf(arena, "%s does not answer --version like ptxas", path);
     return false;
   }
@@ -157,9 +162,13 @@ static bool write_file(const char *path, const char *data, size_t len) {
 static bool make_temporaries(Arena *arena, const char *ptx, Temporaries *out, Diags *ds) {
   const char *root = getenv("TMPDIR");
   char *folder = (char *)text_printf(arena, "%s/tilec-XXXXXX", root && *root ? root : "/tmp");
+  size_t len = strlen(folder);
+  char *ptx_path = (char *)text_printf(arena, "%s/kernel.ptx", folder);
+  char *cubin_path = (char *)text_printf(arena, "%s/kernel.cubin", folder);
   bool made = mkdtemp(folder) != NULL;
-  *out = (Temporaries){folder, text_printf(arena, "%s/kernel.ptx", folder),
-                       text_printf(arena, "%s/kernel.cubin", folder)};
+  memcpy(ptx_path, folder, len);
+  memcpy(cubin_path, folder, len);
+  *out = (Temporaries){folder, ptx_path, cubin_path};
   if (made && write_file(out->ptx, ptx, strlen(ptx))) return true;
   diag_error(ds, DIAG_ptxas_missing, (Span){0, 0}, "cannot write a temporary in '%s': %s", folder,
              strerror(errno));
@@ -191,19 +200,34 @@ static PtxasStatus assemble(Arena *arena, const char *ptxas, const char *arch, c
                   "-o",          (char *)files->cubin, NULL};
   Run result = run(arena, argv);
   if (result.status == 0 && read_cubin(arena, files->cubin, out)) {
-    if (result.text.len) diag_remark(ds, (Span){0, 0}, "ptxas says:\n%s", result.text.data);
+    if (*result.text) diag_remark(ds, (Span){0, 0}, "ptxas says:\n%s", result.text);
     return PTXAS_OK;
   }
   if (result.status == 0 || result.status < 0) {
     diag_error(ds, DIAG_ptxas_missing, (Span){0, 0}, "%s was stopped, or left no cubin", ptxas);
-    if (result.text.len) diag_note(ds, (Span){0, 0}, "it says:\n%s", result.text.data);
+    if (*result.text) diag_note(ds, (Span){0, 0}, "it says:\n%s", result.text);
     return PTXAS_MISSING;
   }
   diag_error(
       ds, DIAG_ptxas_refused, (Span){0, 0},
       "ptxas refuses the PTX that was made from this source; the fault is the compiler's, please report it");
-  diag_note(ds, (Span){0, 0}, "%s says:\n%s", ptxas, result.text.data);
+  diag_note(ds, (Span){0, 0}, "%s says:\n%s", ptxas, result.text);
   return PTXAS_REFUSED;
+}
+
+// Running out of memory removes the temporaries too, then goes on to the caller's handler.
+static PtxasStatus assemble_guarded(Arena *arena, const char *ptxas, const char *arch,
+                                    const Temporaries *files, Cubin *out, Diags *ds) {
+  jmp_buf handler, *volatile before = arena_on_out_of_memory(arena, &handler);
+  if (setjmp(handler)) {
+    remove_temporaries(files);
+    arena_on_out_of_memory(arena, before);
+    if (before) longjmp(*before, 1);
+    return PTXAS_MISSING;
+  }
+  PtxasStatus status = assemble(arena, ptxas, arch, files, out, ds);
+  arena_on_out_of_memory(arena, before);
+  return status;
 }
 
 PtxasStatus ptxas_run(Arena *arena, const char *path, const char *arch, const char *ptx, Cubin *out,
@@ -212,7 +236,8 @@ PtxasStatus ptxas_run(Arena *arena, const char *path, const char *arch, const ch
   if (!ptxas) return PTXAS_MISSING;
   Temporaries files;
   PtxasStatus status = PTXAS_MISSING;
-  if (make_temporaries(arena, ptx, &files, ds)) status = assemble(arena, ptxas, arch, &files, out, ds);
+  if (make_temporaries(arena, ptx, &files, ds))
+    status = assemble_guarded(arena, ptxas, arch, &files, out, ds);
   remove_temporaries(&files);
   return status;
 }

@@ -77,21 +77,41 @@ static void assign_name(Elab *e, Name name, const Value *value, Span span) {
   scope_bind(e->scope, name, bound, e->region, span);
 }
 
+static int starred_at(const Expr *target) {
+  for (int i = 0; i < target->elements.count; i++)
+    if (target->elements.items[i]->kind == EXPR_STARRED) return i;
+  return -1;
+}
+
+// Whether so many values can be unpacked into the target; reports.
+static bool fits_target(Elab *e, const Expr *target, int count, int starred) {
+  int names = target->elements.count - (starred >= 0);
+  for (int i = starred + 1; i < target->elements.count && starred >= 0; i++) {
+    if (target->elements.items[i]->kind != EXPR_STARRED) continue;
+    diag_error(e->ds, DIAG_value_kind, target->elements.items[i]->span, "a target has at most one '*'");
+    return false;
+  }
+  if (starred >= 0 ? count >= names : count == names) return true;
+  diag_error(e->ds, DIAG_value_kind, target->span, "%s%d names for %d values",
+             starred >= 0 ? "at least " : "", names, count);
+  return false;
+}
+
+// a, *b, c = …: the name with the star gets the list of those that the others leave.
 static void assign_items(Elab *e, const Expr *target, const Value *value) {
   const Value *items = NULL;
-  int count = 0;
-  bool ok = eval_iterable(e, value, target->span, &items, &count);
-  if (ok && count != target->elements.count) {
-    diag_error(e->ds, DIAG_value_kind, target->span, "%d names for %d values", target->elements.count, count);
-    ok = false;
-  }
-  const Value poison = value_poison();
+  int count = 0, starred = starred_at(target), next = 0;
+  bool ok = eval_iterable(e, value, target->span, &items, &count) && fits_target(e, target, count, starred);
+  int rest = count - (target->elements.count - 1);
   for (int i = 0; i < target->elements.count; i++) {
     const Expr *element = target->elements.items[i];
-    if (element->kind == EXPR_STARRED)
-      elab_not_supported(e, element->span, "'*' in a target");
-    else
-      assign_target(e, element, ok ? &items[i] : &poison);
+    Value item = value_poison();
+    if (ok && i == starred)
+      item = value_sequence(e->arena, VALUE_LIST, e->region, &items[next], rest);
+    else if (ok)
+      item = items[next];
+    next += i == starred ? rest : 1;
+    assign_target(e, element->kind == EXPR_STARRED ? element->inner : element, &item);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "core/run_compare.h"
 #include "core/run_compile.h"
 #include "core/run_options.h"
+#include "core/run_progress.h"
 #include "npy/npy.h"
 #include "tile.h"
 
@@ -28,6 +29,7 @@ typedef struct {
   RunArray *arrays;  // one for each tensor parameter
   int narrays;
   bool from_source;
+  RunProgress progress;
 } Run;
 
 // ---- Errors
@@ -89,7 +91,10 @@ static TileError *open_device(Run *run) {
                               .arch = tile_kernel_arch(run->kernel),
                               .order = options->order,
                               .checks = options->checks,
-                              .sms = options->sms};
+                              .sms = options->sms,
+                              .progress = run_progress_show,
+                              .print = run_progress_print,
+                              .user = &run->progress};
   if (for_emulator && options->device && strcmp(options->device, "cuda") == 0)
     return error_new(TILE_INVALID,
                      "--order, --check and --sms only make sense in the emulator (--device emu)");
@@ -348,6 +353,7 @@ static TileError *print_plan(Run *run) {
     printf(", cluster %ux%ux%u", plan.cluster[0], plan.cluster[1], plan.cluster[2]);
   printf(", %u bytes of shared memory\n", plan.shared);
   fflush(stdout);
+  run_progress_begin(&run->progress, (uint64_t)plan.grid[0] * plan.grid[1] * plan.grid[2]);
   return NULL;
 }
 
@@ -392,6 +398,7 @@ static int bench(Run *run) {
   if (!seconds) return report(error_no_memory());
   for (int i = 0; i < count && status == RUN_OK; i++)
     status = report(tile_call_time(run->call, NULL, &seconds[i]));
+  run_progress_end(&run->progress);
   qsort(seconds, (size_t)count, sizeof *seconds, compare_times);
   bool emulated = strcmp(tile_device_backend(run->device), "emu") == 0;
   double median = count % 2 ? seconds[count / 2] : (seconds[count / 2 - 1] + seconds[count / 2]) / 2;
@@ -425,6 +432,7 @@ static int run_all(Run *run) {
   if (error) return report(error);
   error = tile_call_launch(run->call, NULL);
   if (!error) error = tile_synchronize(run->device, NULL);
+  run_progress_end(&run->progress);
   // After a finding the kernel has run to its end: its results are worth seeing.
   int launched = report(error);
   if (launched != RUN_OK && launched != RUN_WRONG) return launched;

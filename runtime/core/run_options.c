@@ -89,6 +89,8 @@ typedef enum {
   FLAG_RTOL,
   FLAG_ATOL,
   FLAG_BENCH,
+  FLAG_FORMAT,
+  FLAG_COLOR,
   FLAG_CONVERT,
   FLAG_HELP,
   FLAG_VERSION,
@@ -100,7 +102,8 @@ static const char *const flags[] = {
     [FLAG_CHECK] = "--check",     [FLAG_IN] = "--in",           [FLAG_OUT] = "--out",
     [FLAG_RANDOM] = "--random",   [FLAG_EXPECT] = "--expect",   [FLAG_RTOL] = "--rtol",
     [FLAG_ATOL] = "--atol",       [FLAG_BENCH] = "--bench",     [FLAG_HELP] = "--help",
-    [FLAG_VERSION] = "--version", [FLAG_CONVERT] = "--convert",
+    [FLAG_VERSION] = "--version", [FLAG_CONVERT] = "--convert", [FLAG_FORMAT] = "--error-format",
+    [FLAG_COLOR] = "--color",
 };
 
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -142,6 +145,10 @@ static bool set_flag(Flag flag, char *value, RunOptions *out) {
     return set_tolerance(name, value, &out->atol);
   case FLAG_BENCH:
     return set_count(name, value, &out->bench);
+  case FLAG_FORMAT:
+    return set_text(&out->error_format, value);
+  case FLAG_COLOR:
+    return set_text(&out->color, value);
   case FLAG_CONVERT:
     return out->convert = true;
   case FLAG_HELP:
@@ -209,6 +216,7 @@ void run_options_help(void) {
        "\n"
        "  --kernel NAME          the kernel, where the file has several\n"
        "  --arch NAME, -O0..-O3  given to tilec, for a source file\n"
+       "  --error-format=FORM, --color=WHEN  given to tilec: json; auto, always or never\n"
        "  -D NAME=VALUE          source file: given to tilec; else: fixes a size or a scalar argument\n"
        "  --device auto|cuda|emu a GPU that fits, else the emulator (auto); default auto\n"
        "  --in NAME=x.npy        the content of a tensor; others get random numbers\n"

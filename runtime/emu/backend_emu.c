@@ -17,6 +17,9 @@ typedef struct {
   uint64_t seed;
   uint32_t sms;
   char *checks;  // NULL: the emulator's default
+  void (*progress)(void *user, uint64_t ctas_done, uint64_t instructions);
+  void (*print)(void *user, const char *text);
+  void *user;
 } EmuDevice;
 
 static TileError *report(const EmuDevice *device, TileStatus status) {
@@ -66,6 +69,9 @@ static TileError *emu_open(const TileDeviceOptions *options, void **out) {
   TileError *error = parse_order(options->order, device);
   if (!error && options->sms < 0) error = error_new(TILE_INVALID, "%d SMs", options->sms);
   device->sms = (uint32_t)options->sms;
+  device->progress = options->progress;
+  device->print = options->print;
+  device->user = options->user;
   device->checks = options->checks ? strdup(options->checks) : NULL;
   device->emu = ptxemu_new();
   if (!error && (!device->emu || (options->checks && !device->checks))) error = error_no_memory();
@@ -211,6 +217,14 @@ static double now(void) {
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+static void print_output(const EmuDevice *device) {
+  const char *text = ptxemu_output(device->emu);
+  if (device->print)
+    device->print(device->user, text);
+  else
+    fputs(text, stdout);
+}
+
 static TileError *emu_launch(void *state, void *code, const LaunchPlan *plan, void *stream, double *seconds) {
   EmuDevice *device = state;
   const InfoEntry *entry = plan->entry;
@@ -226,6 +240,7 @@ static TileError *emu_launch(void *state, void *code, const LaunchPlan *plan, vo
       .seed = device->seed,
       .sms = device->sms,
       .checks = device->checks,
+      .watch = {.progress = device->progress, .user = device->user},
   };
   TileError *error = check_entry(device, code, entry);
   if (error) return error;
@@ -233,6 +248,7 @@ static TileError *emu_launch(void *state, void *code, const LaunchPlan *plan, vo
   double start = now();
   TileStatus status = status_of(ptxemu_launch(device->emu, code, entry->entry, &launch, NULL));
   if (seconds) *seconds = now() - start;
+  print_output(device);
   if (status != TILE_OK) error = report(device, status);
   pthread_mutex_unlock(&device->lock);
   return error;

@@ -132,6 +132,11 @@ typedef struct {
   const char *order;   // "fair" (also NULL), "lazy" or "random:SEED": when asynchronous engines finish
   const char *checks;  // comma list of checks, "default" (also NULL), "all" or "none"
   int sms;             // CTAs resident at once; 0: the emulator's choice
+  // Called now and then during a launch, on the thread that launches.
+  void (*progress)(void *user, uint64_t ctas_done, uint64_t instructions);
+  // Gets what a launch printed, when it ends; NULL: it goes to standard output, where CUDA's driver puts it.
+  void (*print)(void *user, const char *text);
+  void *user;  // the first argument of both
 } TileDeviceOptions;
 
 // Opens a device; `options` may be NULL. A GPU is used through the calling thread's current CUDA context, or

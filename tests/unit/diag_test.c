@@ -29,7 +29,7 @@ static void check_printed(Checks *c, const Diags *ds, bool remarks, const char *
   char *text = NULL;
   size_t len;
   FILE *out = open_memstream(&text, &len);
-  diags_print(ds, out, remarks);
+  diags_print(ds, out, &(DiagStyle){.remarks = remarks});
   fclose(out);
   CHECK_TEXT(c, text, want);
   free(text);
@@ -208,7 +208,7 @@ static void test_limit(Checks *c) {
   char *printed = NULL;
   size_t len;
   FILE *out = open_memstream(&printed, &len);
-  diags_print(k.ds, out, false);
+  diags_print(k.ds, out, &(DiagStyle){.json = false});
   fclose(out);
   CHECK_INT(c, count_of(printed, "error[E0101]"), 50);
   CHECK(c, strstr(printed, "note: stopped after 50 errors\n") != NULL);

@@ -37,7 +37,7 @@ static const char *printed(Bench *bench) {
 static bool verified(Bench *bench) {
   Diags *ds = diags_new(bench->arena, NULL);
   bool ok = tir_verify(bench->module, ds);
-  if (!ok) diags_print(ds, stderr, false);
+  if (!ok) diags_print(ds, stderr, &(DiagStyle){.json = false});
   return ok;
 }
 
