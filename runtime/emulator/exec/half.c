@@ -74,10 +74,12 @@ static double compute(const Inst *inst, double a, double b, double c) {
 }
 
 static uint32_t compute_code(const Inst *inst, const NumFormat *format, uint32_t a, uint32_t b, uint32_t c) {
+  if ((inst->aux == HALF_ABS || inst->aux == HALF_NEG) && inst_has(inst, MOD_ftz) && (a & 0x7c00) == 0)
+    a &= 0x8000;  // only f16 has .ftz
   if (inst->aux == HALF_ABS) return a & 0x7fff;
   if (inst->aux == HALF_NEG) return a ^ 0x8000;
   double x = num_decode(format, a), y = num_decode(format, b), z = num_decode(format, c);
-  double least = 6.103515625e-05;
+  double least = format == &num_bf16 ? 1.1754943508222875e-38 : 6.103515625e-05;
   if (inst_has(inst, MOD_ftz)) {
     if (fabs(x) < least) x = copysign(0, x);
     if (fabs(y) < least) y = copysign(0, y);

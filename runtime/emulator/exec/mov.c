@@ -192,6 +192,11 @@ static ExecResult exec_isspacep(Machine *machine, Warp *warp, const Inst *inst, 
   return EXEC_NEXT;
 }
 
+// Constants lie among the global variables here, without a window of their own.
+static const char *select_isspacep(Inst *inst) {
+  return inst_has(inst, MOD_const) ? "constant memory has no window of its own here" : NULL;
+}
+
 Space inst_space(const Inst *inst, int index) {
   if (index >= inst->nspaces) return SPACE_GENERIC;
   switch ((Mod)inst->spaces[index]) {
@@ -220,6 +225,6 @@ const InstDef mov_insts[] = {
     {"cvta", MC(TO) | MC(SPACE), "r0", 0, exec_cvta, NULL, NULL},
     {"mapa", MC(SPACE), "00i", 90, exec_mapa, NULL, NULL},
     {"getctarank", MC(SPACE), "i0", 90, exec_getctarank, NULL, NULL},
-    {"isspacep", MC(SPACE), "pl", 0, exec_isspacep, NULL, NULL},
+    {"isspacep", MC(SPACE), "pl", 0, exec_isspacep, NULL, select_isspacep},
     {.name = NULL},
 };

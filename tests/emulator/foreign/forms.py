@@ -9,7 +9,7 @@ import numpy as np
 from cases_scalar import directed, rounded, root, fused, to_small, s as signed, u as unsigned
 from harness import rng, to_bf16, from_bf16, e4m3, e5m2
 
-BITS = {'pred': 1, 'u8': 8, 's8': 8, 'u16': 16, 's16': 16, 'b16': 16, 'f16': 16, 'bf16': 16, 'u32': 32, 's32': 32, 'b32': 32, 'f32': 32, 'f16x2': 32, 'bf16x2': 32, 'u16x2': 32,
+BITS = {'pred': 1, 'u8': 8, 's8': 8, 'b8': 8, 'u16': 16, 's16': 16, 'b16': 16, 'f16': 16, 'bf16': 16, 'u32': 32, 's32': 32, 'b32': 32, 'f32': 32, 'f16x2': 32, 'bf16x2': 32, 'u16x2': 32,
         's16x2': 32, 'u64': 64, 's64': 64, 'b64': 64, 'f64': 64, 'f32x2': 64}
 INT_EDGES = [0, 1, -1, 2, 7, -7, 31, 32, 33, 255, 128, -128]
 FLOAT_EDGES = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 0.5, -1.5, 2.5]
@@ -54,8 +54,11 @@ def register(bits): return {1: 'p', 8: 'h', 16: 'h', 32: 'r', 64: 'l'}[bits]
 
 
 class Family:
-    def __init__(self, name, arch=90, shared=0):
+    def __init__(self, name, arch=90, shared=0, preamble='', setup='', tolerance=None):
+        """shared: bytes of shared memory, 64 a thread at `own`; preamble: text before the entry; setup: statements before the rows;
+        tolerance: relative error that results may have."""
         self.name, self.arch, self.rows, self.shared = name, arch, [], shared
+        self.preamble, self.setup, self.tolerance = preamble, setup, tolerance
 
     def add(self, text, result, operands, fn):
         self.rows.append((text, result, operands.split() if isinstance(operands, str) else operands, fn))
@@ -88,9 +91,9 @@ class Family:
         return want
 
     def ptx(self):
-        lines = [f'.version 9.0', f'.target sm_{self.arch}a', '.address_size 64', '', f'.visible .entry {self.name}(.param .u64 inputs, .param .u64 results)', '{'] + ([f'  .shared .align 16 .b8 box[{self.shared}];', '  .reg .b32 own;'] if self.shared else []) + [
+        lines = [f'.version 9.0', f'.target sm_{self.arch}a', '.address_size 64', self.preamble, f'.visible .entry {self.name}(.param .u64 inputs, .param .u64 results)', '{'] + ([f'  .shared .align 16 .b8 box[{self.shared}];', '  .reg .b32 own;'] if self.shared else []) + [
                  '  .reg .b64 in, out, raw, lane;', '  .reg .b32 t, low;', '  ld.param.u64 in, [inputs];', '  ld.param.u64 out, [results];', '  mov.u32 t, %tid.x;',
-                 '  mul.wide.u32 lane, t, 8;', '  add.s64 in, in, lane;', '  add.s64 out, out, lane;'] + (['  mov.u32 own, box;', '  mad.lo.u32 own, t, 64, own;'] if self.shared else [])
+                 '  mul.wide.u32 lane, t, 8;', '  add.s64 in, in, lane;', '  add.s64 out, out, lane;'] + (['  mov.u32 own, box;', '  mad.lo.u32 own, t, 64, own;'] if self.shared else []) + [self.setup]
         for i, (text, result, kinds, _) in enumerate(self.rows):
             lines.append('  {')
             kinds_of = {'a': 0, 'b': 1, 'c': 2}
@@ -112,8 +115,11 @@ class Family:
         return '\n'.join(lines + ['  ret;', '}', ''])
 
     def nan_free(self, words):
-        """Results with the NaNs of f64, whose bits PTX leaves open, made one."""
+        """Results with the NaNs of f64, whose bits PTX leaves open, made one; with a tolerance, their values."""
         words = words.reshape(len(self.rows), 32).copy()
+        if self.tolerance is not None:
+            values = [[decode(row[1], int(w)) for w in line] for row, line in zip(self.rows, words)]
+            return np.concatenate([np.ravel(line) for line in values]).astype(np.float64)
         for i, (_, result, _, _) in enumerate(self.rows):
             if result == 'f64':
                 words[i][np.isnan(words[i].view(np.float64))] = 0x7FF8000000000000
@@ -169,6 +175,11 @@ def exactly(kind, op, *args, mode='rn'):
                     f = (f.reshape(1).view(np.uint32) | 1).view(np.float32)[0]
                 return float(from_bf16(to_bf16(f)))
             return float(np.float32(wide))
+    if len(args) == 3 and mode == 'rd' and all(map(math.isfinite, args)):
+        from fractions import Fraction
+        x, y, z = args
+        if Fraction(x) * Fraction(y) + Fraction(z) == 0:  # -0 unless both parts are +0
+            return 0.0 if math.copysign(1, x) == math.copysign(1, y) and math.copysign(1, z) > 0 else -0.0
     if len(args) == 3:
         return float(fused(FORMATS[kind], *args)) if mode == 'rn' else float(directed(FORMATS[kind], op, mode, *args))
     if kind == 'f16':
