@@ -21,7 +21,7 @@
 typedef struct CgModule Cg;
 typedef void (*CgEmit)(Cg *cg, const TirOp *op);
 
-// One target's emitters, a row an op; NULL where the target has no rule for the op or the op has no code.
+// One target's own emitters, a row an op; NULL where all targets share one or there is none.
 typedef struct {
   const char *name;  // of the Target
   CgEmit emit[OP_COUNT];
@@ -77,7 +77,8 @@ struct CgModule {
 };
 
 // ---- cg_module.c
-const CgTarget *cg_find_emitters(const Target *target);  // NULL: there is no code generator for it
+const CgTarget *cg_find_emitters(const Target *target);    // NULL: there is no code generator for it
+CgEmit cg_find_emit(const CgTarget *target, OpKind kind);  // NULL: the op has no code on this target
 // An empty translation with its target machine; NULL: reported.
 Cg *cg_begin(const Target *target, const Source *source, Diags *ds);
 // Reports that code generation cannot do this op; the module is then given up.

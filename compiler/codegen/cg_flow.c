@@ -12,7 +12,7 @@
 enum { MAX_UNROLL = 64, MAX_UNROLLED_OPS = 4096, MAX_STRAIGHT_OPS = 16384, WARP = 32, WARP_BITS = 5 };
 
 static void emit_op(Cg *cg, const TirOp *op) {
-  CgEmit emit = cg->emitters->emit[op->kind];
+  CgEmit emit = cg_find_emit(cg->emitters, op->kind);
   if (!emit) {
     cg_unsupported(cg, op, "the target has no such operation");
     return;

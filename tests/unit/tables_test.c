@@ -13,7 +13,7 @@ static void check_target(Checks *c, const Target *target, const CgTarget *emitte
   for (int kind = 0; kind < OP_COUNT; kind++) {
     bool tile = op_def((OpKind)kind)->group == GROUP_TILE;
     bool expected = tile ? target->rules[kind] != NULL : stays_until_code((OpKind)kind);
-    if (!CHECK(c, (emitters->emit[kind] != NULL) == expected))
+    if (!CHECK(c, (cg_find_emit(emitters, (OpKind)kind) != NULL) == expected))
       fprintf(stderr, "  %s on %s\n", op_def((OpKind)kind)->name, target->name);
   }
 }
