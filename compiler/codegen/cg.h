@@ -104,16 +104,23 @@ typedef struct {
 } CgIf;
 CgIf cg_begin_if(Cg *cg, LLVMValueRef condition);
 void cg_end_if(Cg *cg, CgIf branch);
-// A rolled loop of i32 from lo while below hi (or above, for a negative constant step). `may_wrap`: hi + step
-// may leave i32; set when both are constants, else the caller's to set.
+// A rolled loop of i32 from lo by step: up while below hi, or down while above it; either way when only the
+// running kernel knows the step's sign (a step of 0 has no round).
+typedef enum { CG_UP, CG_DOWN, CG_EITHER } CgDirection;
+// `may_wrap`: the step after the last round may leave i32. `go`: a slot of an i1 that must hold true, too; or NULL.
 typedef struct {
+  LLVMValueRef lo, hi, step, go;
+  CgDirection direction;
+  bool may_wrap;
+  LLVMValueRef index;  // from here on cg_begin_loop's
   LLVMBasicBlockRef body, after;
-  LLVMValueRef index, hi, step;
-  bool down, may_wrap;
 } CgLoop;
-CgLoop cg_begin_loop(Cg *cg, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step, bool down);
+CgLoop cg_thread_loop(Cg *cg,
+                      LLVMValueRef total);  // this thread's share of the numbers below total, to be begun
+CgLoop cg_begin_loop(Cg *cg, CgLoop loop);
 void cg_end_loop(Cg *cg, CgLoop loop);
 void emit_for(Cg *cg, const TirOp *op);
+void emit_while(Cg *cg, const TirOp *op);
 void emit_if(Cg *cg, const TirOp *op);
 void emit_role(Cg *cg, const TirOp *op);
 void emit_one_thread(Cg *cg, const TirOp *op);

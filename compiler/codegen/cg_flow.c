@@ -53,16 +53,42 @@ void cg_end_if(Cg *cg, CgIf branch) {
   LLVMPositionBuilderAtEnd(cg->builder, branch.after);
 }
 
-CgLoop cg_begin_loop(Cg *cg, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef step, bool down) {
-  int64_t end = 0, by = 0;
-  bool wraps = cg_const(hi, &end) && cg_const(step, &by) && (end + by > INT32_MAX || end + by < INT32_MIN);
-  CgLoop loop = {cg_new_block(cg, "loop"), cg_new_block(cg, "done"), NULL, hi, step, down, wraps};
+// One of two answers, by the sign of the step; neither for a step of 0. The answer that cannot be asked for is NULL.
+static LLVMValueRef by_direction(Cg *cg, const CgLoop *loop, LLVMValueRef up, LLVMValueRef down) {
+  LLVMBuilderRef b = cg->builder;
+  if (!up || !down) return up ? up : down;
+  LLVMValueRef zero = cg_i32(cg, 0);
+  LLVMValueRef rises = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSGT, loop->step, zero, ""), up, "");
+  LLVMValueRef falls = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSLT, loop->step, zero, ""), down, "");
+  return LLVMBuildOr(b, rises, falls, "");
+}
+
+static LLVMValueRef before_end(Cg *cg, const CgLoop *loop, LLVMValueRef index) {
+  bool up = loop->direction != CG_DOWN, down = loop->direction != CG_UP;
+  return by_direction(cg, loop, up ? LLVMBuildICmp(cg->builder, LLVMIntSLT, index, loop->hi, "") : NULL,
+                      down ? LLVMBuildICmp(cg->builder, LLVMIntSGT, index, loop->hi, "") : NULL);
+}
+
+static LLVMValueRef and_go(Cg *cg, LLVMValueRef condition, LLVMValueRef go) {
+  if (!go) return condition;
+  return LLVMBuildAnd(cg->builder, condition, LLVMBuildLoad2(cg->builder, cg->i1, go, ""), "");
+}
+
+CgLoop cg_thread_loop(Cg *cg, LLVMValueRef total) {
+  int64_t end = 0, by = cg->kernel->threads;
+  bool wraps = cg_const(total, &end) && end + by > INT32_MAX;
+  return (CgLoop){.lo = cg->thread, .hi = total, .step = cg_i32(cg, by), .may_wrap = wraps};
+}
+
+CgLoop cg_begin_loop(Cg *cg, CgLoop loop) {
+  loop.body = cg_new_block(cg, "loop");
+  loop.after = cg_new_block(cg, "done");
   LLVMBasicBlockRef before = LLVMGetInsertBlock(cg->builder);
-  LLVMValueRef enter = LLVMBuildICmp(cg->builder, down ? LLVMIntSGT : LLVMIntSLT, lo, hi, "");
+  LLVMValueRef enter = and_go(cg, before_end(cg, &loop, loop.lo), loop.go);
   LLVMBuildCondBr(cg->builder, enter, loop.body, loop.after);
   LLVMPositionBuilderAtEnd(cg->builder, loop.body);
   loop.index = LLVMBuildPhi(cg->builder, cg->i32, "");
-  LLVMAddIncoming(loop.index, &lo, &before, 1);
+  LLVMAddIncoming(loop.index, &loop.lo, &before, 1);
   return loop;
 }
 
@@ -80,16 +106,22 @@ static void forbid_unrolling(Cg *cg, LLVMValueRef branch) {
 // Where the next index may leave i32, what is left is compared with the step: in the body both ends are apart.
 static LLVMValueRef goes_on(Cg *cg, const CgLoop *loop, LLVMValueRef next) {
   LLVMBuilderRef b = cg->builder;
-  if (!loop->may_wrap) return LLVMBuildICmp(b, loop->down ? LLVMIntSGT : LLVMIntSLT, next, loop->hi, "");
-  LLVMValueRef left =
-      loop->down ? LLVMBuildSub(b, loop->index, loop->hi, "") : LLVMBuildSub(b, loop->hi, loop->index, "");
-  LLVMValueRef step = loop->down ? LLVMBuildNeg(b, loop->step, "") : loop->step;
-  return LLVMBuildICmp(b, LLVMIntUGT, left, step, "");
+  if (!loop->may_wrap) return before_end(cg, loop, next);
+  LLVMValueRef up = NULL, down = NULL;
+  if (loop->direction != CG_DOWN) {
+    LLVMValueRef left = LLVMBuildSub(b, loop->hi, loop->index, "");
+    up = LLVMBuildICmp(b, LLVMIntUGT, left, loop->step, "");
+  }
+  if (loop->direction != CG_UP) {
+    LLVMValueRef left = LLVMBuildSub(b, loop->index, loop->hi, ""), step = LLVMBuildNeg(b, loop->step, "");
+    down = LLVMBuildICmp(b, LLVMIntUGT, left, step, "");
+  }
+  return by_direction(cg, loop, up, down);
 }
 
 static LLVMValueRef end_loop(Cg *cg, CgLoop loop) {
   LLVMValueRef next = LLVMBuildAdd(cg->builder, loop.index, loop.step, "");
-  LLVMValueRef again = goes_on(cg, &loop, next);
+  LLVMValueRef again = and_go(cg, goes_on(cg, &loop, next), loop.go);
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(cg->builder);
   LLVMValueRef branch = LLVMBuildCondBr(cg->builder, again, loop.body, loop.after);
   LLVMAddIncoming(loop.index, &next, &latch, 1);
@@ -118,9 +150,9 @@ static int64_t count_trips(int64_t lo, int64_t hi, int64_t step) {
 // How often an unroll loop repeats its body in the code; 1 when it stays a loop.
 static int64_t copies_of(const TirOp *op) {
   int64_t lo, hi, step;
-  if (op->kind != OP_for || op->attrs[FOR_kind] != LOOP_UNROLL) return 1;
-  if (!tir_const_int(op->args[0], &lo) || !tir_const_int(op->args[1], &hi)) return 1;
-  if (!tir_const_int(op->args[2], &step) || step == 0) return 1;
+  if (op->kind != OP_for || op->attrs[FOR_kind] != LOOP_UNROLL || op->args[FOR_GO]) return 1;
+  if (!tir_const_int(op->args[FOR_LO], &lo) || !tir_const_int(op->args[FOR_HI], &hi)) return 1;
+  if (!tir_const_int(op->args[FOR_STEP], &step) || step == 0) return 1;
   int64_t trips = count_trips(lo, hi, step);
   return trips <= MAX_UNROLL ? trips : 1;
 }
@@ -144,10 +176,14 @@ bool cg_may_repeat(const TirBlock *body, int64_t times) {
   return may_repeat(body, times, MAX_STRAIGHT_OPS);
 }
 
-static bool unroll(Cg *cg, const TirOp *op, int64_t step) {
-  int64_t lo = 0, hi = 0;
-  if (op->attrs[FOR_kind] != LOOP_UNROLL || !cg_const(cg_value(cg, op->args[0]), &lo)) return false;
-  if (!cg_const(cg_value(cg, op->args[1]), &hi)) return false;
+static bool unroll(Cg *cg, const TirOp *op) {
+  int64_t lo = 0, hi = 0, step = 0;
+  if (op->attrs[FOR_kind] != LOOP_UNROLL) return false;
+  if (op->args[FOR_GO] || !cg_const(cg_value(cg, op->args[FOR_LO]), &lo) ||
+      !cg_const(cg_value(cg, op->args[FOR_HI]), &hi) || !cg_const(cg_value(cg, op->args[FOR_STEP]), &step)) {
+    diag_remark(cg->ds, op->span, "the loop stays rolled: how often it runs is not known at compile time");
+    return false;
+  }
   int64_t trips = count_trips(lo, hi, step);
   if (trips > MAX_UNROLL || !may_repeat(op->bodies[0], trips, MAX_UNROLLED_OPS)) {
     diag_remark(cg->ds, op->span, "the loop stays rolled: unrolled, its body would be too long");
@@ -169,31 +205,57 @@ static bool contains_wait(const TirBlock *block) {
   return !tir_walk((TirBlock *)block, visit_wait, NULL);
 }
 
-// The last step may lead past the end of i32.
-static bool may_wrap(const TirOp *op, int64_t step) {
-  TirRange hi = tir_known_range(op->args[1]);
-  return step > 0 ? hi.hi > INT32_MAX - (step - 1) : hi.lo < INT32_MIN - (step + 1);
+// Direction and bounds of a loop; whether the step after the last round may lead past the end of i32.
+static CgLoop loop_of(Cg *cg, const TirOp *op) {
+  TirRange hi = tir_known_range(op->args[FOR_HI]), step = tir_known_range(op->args[FOR_STEP]);
+  CgLoop loop = {.lo = cg_value(cg, op->args[FOR_LO]), .hi = cg_value(cg, op->args[FOR_HI])};
+  loop.step = cg_value(cg, op->args[FOR_STEP]);
+  loop.go = op->args[FOR_GO] ? cg->storage[op->args[FOR_GO]->id] : NULL;
+  loop.direction = step.lo > 0 ? CG_UP : step.hi < 0 ? CG_DOWN : CG_EITHER;
+  loop.may_wrap = (loop.direction != CG_DOWN && hi.hi > INT32_MAX - (step.hi - 1)) ||
+                  (loop.direction != CG_UP && hi.lo < INT32_MIN - (step.lo + 1));
+  return loop;
 }
 
-void emit_for(Cg *cg, const TirOp *op) {
-  int64_t step = 0;
-  if (!cg_const(cg_value(cg, op->args[2]), &step) || step == 0) {
-    cg_unsupported(cg, op, "a loop step must be a constant other than 0");
-    return;
-  }
-  if (unroll(cg, op, step)) return;
-  bool varies = tir_differs_among(op->args[0], cg->active) || tir_differs_among(op->args[1], cg->active);
-  LLVMValueRef lo = cg_value(cg, op->args[0]), hi = cg_value(cg, op->args[1]);
-  CgLoop loop = cg_begin_loop(cg, lo, hi, cg_i32(cg, step), step < 0);
-  loop.may_wrap = may_wrap(op, step);
-  cg_set_value(cg, op->results[0], loop.index);
+static bool control_varies(const Cg *cg, const TirOp *op) {
+  for (int i = 0; i < op->nargs; i++)
+    if (op->args[i] && tir_differs_among(op->args[i], cg->active)) return true;
+  return false;
+}
+
+static void loop_body(Cg *cg, const TirOp *op, bool varies) {
   cg->divergent += varies;
   cg_block(cg, op->bodies[0]);
   cg->divergent -= varies;
-  if (cg->failed) return;
-  LLVMValueRef branch = end_loop(cg, loop);
+}
+
+static void after_loop(Cg *cg, const TirOp *op, LLVMValueRef branch, bool varies) {
   if (is_large(op)) forbid_unrolling(cg, branch);
   if (varies && cg->divergent == 0 && contains_wait(op->bodies[0])) nvvm_warp_sync(cg, ALL_LANES);
+}
+
+void emit_for(Cg *cg, const TirOp *op) {
+  if (unroll(cg, op)) return;
+  bool varies = control_varies(cg, op);
+  CgLoop loop = cg_begin_loop(cg, loop_of(cg, op));
+  cg_set_value(cg, op->results[0], loop.index);
+  loop_body(cg, op, varies);
+  if (!cg->failed) after_loop(cg, op, end_loop(cg, loop), varies);
+}
+
+// Tested before the first round and after each.
+void emit_while(Cg *cg, const TirOp *op) {
+  bool varies = control_varies(cg, op);
+  LLVMValueRef go = cg->storage[op->args[0]->id];
+  LLVMBasicBlockRef body = cg_new_block(cg, "loop"), after = cg_new_block(cg, "done");
+  LLVMBuildCondBr(cg->builder, LLVMBuildLoad2(cg->builder, cg->i1, go, ""), body, after);
+  LLVMPositionBuilderAtEnd(cg->builder, body);
+  loop_body(cg, op, varies);
+  if (cg->failed) return;
+  LLVMValueRef branch =
+      LLVMBuildCondBr(cg->builder, LLVMBuildLoad2(cg->builder, cg->i1, go, ""), body, after);
+  LLVMPositionBuilderAtEnd(cg->builder, after);
+  after_loop(cg, op, branch, varies);
 }
 
 void emit_if(Cg *cg, const TirOp *op) {

@@ -37,7 +37,7 @@ static LLVMValueRef count_iterations(Cg *cg, const TirOp *op) {
 
 static void spread_over_threads(Cg *cg, const TirOp *op) {
   LLVMValueRef total = count_iterations(cg, op);
-  CgLoop loop = cg_begin_loop(cg, cg->thread, total, cg_i32(cg, cg->kernel->threads), false);
+  CgLoop loop = cg_begin_loop(cg, cg_thread_loop(cg, total));
   bind_variables(cg, op, loop.index);
   cg_block(cg, op->bodies[0]);
   cg_end_loop(cg, loop);

@@ -53,6 +53,7 @@ static const CgEmit common_emit[OP_COUNT] = {
     [OP_cast] = emit_cast,
     // control
     [OP_for] = emit_for,
+    [OP_while] = emit_while,
     [OP_parallel] = emit_parallel,
     [OP_if] = emit_if,
     [OP_role] = emit_role,

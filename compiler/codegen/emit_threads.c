@@ -224,7 +224,7 @@ static void move_in_memory(Move *m) {
   if (!m->fills) m->run = fit_run(cg, &m->src, m->run);
   LLVMValueRef runs = cg_i32(cg, type_elements(tile) / m->run), index[TYPE_MAX_RANK],
                values[MAX_RUN] = {NULL};
-  CgLoop loop = cg_begin_loop(cg, cg->thread, runs, cg_i32(cg, cg->kernel->threads), false);
+  CgLoop loop = cg_begin_loop(cg, cg_thread_loop(cg, runs));
   LLVMValueRef rest = loop.index;
   for (int d = tile->rank - 1; d >= 0; d--) {
     bool last = d == tile->rank - 1;

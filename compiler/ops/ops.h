@@ -110,9 +110,11 @@ bool op_check(const OpCall *call);
 
 // Attribute slots, so that code says attrs[GEMM_trans_b]; the tables in ops/ list them in this order (a unit
 // test compares).
-enum { CONST_bits };                  // integer value, or the bits of a double for float types
-enum { INDEX_dim };                   // block_idx: 0 x, 1 y, 2 z
-enum { FOR_kind, FOR_stages };        // LoopKind; num_stages, 0 when not given
+enum { CONST_bits };            // integer value, or the bits of a double for float types
+enum { INDEX_dim };             // block_idx: 0 x, 1 y, 2 z
+enum { FOR_kind, FOR_stages };  // LoopKind; num_stages, 0 when not given
+// Operands of `for`; GO: a cell, or NULL.
+enum { FOR_LO, FOR_HI, FOR_STEP, FOR_GO, FOR_OPERANDS };
 enum { ROLE_lo, ROLE_hi, ROLE_arm };  // threads lo to hi - 1; arm: another arm of the branch before it
 enum { SYNC_id, SYNC_count };         // sync_threads: named barrier and its threads; 0, 0: not chosen, or all
 enum { EXPECT_arrive };               // mbar_expect_tx

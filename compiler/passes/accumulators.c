@@ -217,7 +217,7 @@ static bool is_read_after(TirOpList ops, int at, TirValue *tmem) {
     if (!reads) continue;
     if (i > at) return true;
     for (TirOp *loop = tir_parent(ops.data[at]); loop; loop = tir_parent(loop))
-      if (loop->kind == OP_for && tir_inside(op, loop)) return true;
+      if (tir_is_loop(loop) && tir_inside(op, loop)) return true;
   }
   return false;
 }

@@ -254,7 +254,7 @@ static bool parts_threads(const TirOp *op) {
 }
 
 static void walk_into(Barriers *s, TirOp *op, Touch *state) {
-  if (op->kind == OP_for)
+  if (tir_is_loop(op))
     walk_loop(s, op, state);
   else
     walk_bodies(s, op, state, op->kind == OP_one_thread || op->kind == OP_role);

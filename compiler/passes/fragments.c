@@ -32,7 +32,7 @@ static int last_inside(TirOpList ops, const TirOp *ancestor) {
 static void extend(TirOpList ops, Life *life, int use) {
   const TirOp *alloc = life->fragment->op, *around = NULL;
   for (TirOp *at = tir_parent(ops.data[use]); at; at = tir_parent(at))
-    if (at->kind == OP_parallel || (at->kind == OP_for && !tir_inside(alloc, at))) around = at;
+    if (at->kind == OP_parallel || (tir_is_loop(at) && !tir_inside(alloc, at))) around = at;
   int begin = around ? number_of(ops, around) : use, end = around ? last_inside(ops, around) : use;
   if (life->begin < 0 || begin < life->begin) life->begin = begin;
   if (end > life->end) life->end = end;

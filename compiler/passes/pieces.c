@@ -393,7 +393,7 @@ static void sink_loads(const Cutter *c) {
     if (!tile_move(op, &src, &dst) || src->type.space != SPACE_GLOBAL || !tile_is_fragment(dst)) continue;
     if (!replicates(dst->layout) || is_written(c, tir_root(src))) continue;
     TirOp *use = next_use(c, op, dst);
-    if (!use || use->kind == OP_for) continue;
+    if (!use || tir_is_loop(use)) continue;
     tir_remove(op);
     tir_insert_before(use, op);
   }

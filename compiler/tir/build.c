@@ -342,10 +342,14 @@ TirOp *tir_set(TirBuilder *b, TirValue *cell, TirValue *value) {
 // ---- control
 
 TirOp *tir_for(TirBuilder *b, LoopKind kind, TirValue *lo, TirValue *hi, TirValue *step) {
-  TirValue *args[] = {lo, hi, step};
-  TirOp *op = tir_op(b, OP_for, 3, args, 1, &lo->type);
+  TirValue *args[FOR_OPERANDS] = {lo, hi, step, NULL};
+  TirOp *op = tir_op(b, OP_for, FOR_OPERANDS, args, 1, &lo->type);
   op->attrs[FOR_kind] = kind;
   return op;
+}
+
+TirOp *tir_while(TirBuilder *b, TirValue *go) {
+  return tir_op(b, OP_while, 1, &go, 0, NULL);
 }
 
 TirOp *tir_parallel(TirBuilder *b, int n, TirValue *const *extents) {

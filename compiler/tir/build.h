@@ -49,6 +49,7 @@ TirValue *tir_cell(TirBuilder *b, Name name, DType dtype, TirValue *initial);
 TirValue *tir_get(TirBuilder *b, TirValue *cell);
 TirOp *tir_set(TirBuilder *b, TirValue *cell, TirValue *value);
 
+TirOp *tir_while(TirBuilder *b, TirValue *go);
 TirOp *tir_for(TirBuilder *b, LoopKind kind, TirValue *lo, TirValue *hi,
                TirValue *step);                                       // results[0]: the variable
 TirOp *tir_parallel(TirBuilder *b, int n, TirValue *const *extents);  // results[i]: the variables

@@ -1,8 +1,10 @@
 // Whether a value may differ between the threads of a CTA: a search backwards from the value for anything
-// that does. Through a cell the search goes on at everything that is ever set in it, and at the conditions
-// and loop bounds that decide whether it is set; through a load at its indices and, since threads that come
-// at different times may see different memory, at the control around it. The threads in question are those of the
-// role in which the value is used: what other roles do does not part them, and a role around all of them neither.
+// Whether a value may differ between the threads of a CTA: a search backwards from the value for anything that does.
+// Through a cell (read, or deciding whether a loop goes on) the search goes on at everything that is ever set in it,
+// and at the conditions and loop bounds that decide whether it is set; through a load at its indices and, since
+// threads that come at different times may see different memory, at the control around it. The threads in question
+// are those of the role in which the value is used: what other roles do does not part them, and a role around all of
+// them neither.
 #include <stdlib.h>
 
 #include "tir/roles.h"
@@ -77,7 +79,9 @@ static void search_value(Search *search, const TirValue *value) {
     search_cell(search, op->args[0]);
   else if (op->kind == OP_load)
     search_load(search, op);
-  else if (op->kind != OP_cell)
+  else if (op->kind == OP_cell)
+    search_cell(search, value);
+  else
     push_args(search, op);
 }
 

@@ -226,6 +226,10 @@ TirOp *tir_parent(const TirOp *op) {
   return op->parent ? op->parent->owner : NULL;
 }
 
+bool tir_is_loop(const TirOp *op) {
+  return op->kind == OP_for || op->kind == OP_while;
+}
+
 bool tir_inside(const TirOp *op, const TirOp *ancestor) {
   for (const TirOp *at = tir_parent(op); at; at = tir_parent(at))
     if (at == ancestor) return true;

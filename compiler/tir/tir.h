@@ -131,6 +131,7 @@ bool tir_in_launch(
 // or a cell set from such). tir_differs_among (roles.h) asks the same for other threads.
 bool tir_thread_dependent(const TirValue *value);
 bool tir_inside(const TirOp *op, const TirOp *ancestor);
+bool tir_is_loop(const TirOp *op);   // `for` or `while`: its body runs any number of times
 TirOp *tir_parent(const TirOp *op);  // the op whose body holds it, or NULL
 
 #endif

@@ -104,14 +104,19 @@ static bool verify_value(Verifier *v, const TirOp *op) {
 
 // ---- control
 
+static bool is_bool_cell(const Type *type) {
+  return type && type->kind == TYPE_CELL && type->dtype == DTYPE_bool;
+}
+
 static bool verify_for(Verifier *v, const TirOp *op) {
   const Type *variable = &op->results[0]->type;
-  for (int i = 0; i < op->nargs; i++)
+  for (int i = 0; i < FOR_GO; i++)
     if (!is_int_scalar(arg_type(op, i)) || !type_equal(arg_type(op, i), variable))
       return verify_fail(v, op, "takes integers of its variable's type");
   int64_t step;
-  if (!tir_const_int(op->args[2], &step) || step == 0)
-    return verify_fail(v, op, "takes a constant step that is not 0");
+  if (tir_const_int(op->args[FOR_STEP], &step) && step == 0) return verify_fail(v, op, "has a step of 0");
+  if (op->args[FOR_GO] && !is_bool_cell(arg_type(op, FOR_GO)))
+    return verify_fail(v, op, "goes on by a bool cell");
   if (op->attrs[FOR_stages] < 0) return verify_fail(v, op, "has fewer than no stages");
   return true;
 }
@@ -141,6 +146,8 @@ static bool verify_role(Verifier *v, const TirOp *op) {
 static bool verify_control(Verifier *v, const TirOp *op) {
   if (op->kind == OP_for) return verify_for(v, op);
   if (op->kind == OP_role) return verify_role(v, op);
+  if (op->kind == OP_while)
+    return is_bool_cell(arg_type(op, 0)) || verify_fail(v, op, "goes on by a bool cell");
   if (op->kind == OP_parallel) return verify_parallel(v, op);
   if (op->kind == OP_if) return is_scalar(arg_type(op, 0), DTYPE_bool) || verify_fail(v, op, "takes a bool");
   return true;
