@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static bool count_names(void *context, TirOp *op) {
   Map *uses = context;
   for (int i = 0; i < op->nresults; i++) {
     Name name = op->results[i]->name;
-    if (name) map_put(uses, name, (char *)map_get(uses, name) + 1);
+    if (name) map_put(uses, name, (void *)((uintptr_t)map_get(uses, name) + 1));
   }
   return true;
 }
@@ -80,7 +81,7 @@ static void print_value(Printer *p, const TirValue *value) {
     textbuf_printf(p->out, "%%%s", constant);
   } else if (!is_word(value->name)) {
     textbuf_printf(p->out, "%%%d", value->id);
-  } else if ((char *)map_get(p->uses, value->name) - (char *)NULL == 1) {
+  } else if ((uintptr_t)map_get(p->uses, value->name) == 1) {
     textbuf_printf(p->out, "%%%s", value->name);
   } else {
     textbuf_printf(p->out, "%%%s.%d", value->name, value->id);

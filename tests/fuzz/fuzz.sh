@@ -1,43 +1,66 @@
 #!/bin/sh
-# Coverage-guided fuzzing of the emulator with libFuzzer under address and undefined-behaviour sanitizers:
-#   fuzz.sh FOLDER [RUNS] [JOBS]
-# builds in FOLDER, starts from corpus/ and the emulator's tests, and stops after RUNS executions of each of JOBS processes (default:
-# 100000, 1) or at the first failure, whose input is left in FOLDER. Needs clang with libFuzzer. Exit 77: there is none.
+# Coverage-guided fuzzing with libFuzzer under address and undefined-behaviour sanitizers:
+#   fuzz.sh FOLDER [SECONDS] [JOBS] [TARGET…]
+# builds the targets in FOLDER/build with clang, starts from corpus/ and the repository's own tests, and fuzzes each target in turn for
+# SECONDS with JOBS processes (default: 60, 1, all but compile). A failing input is left in FOLDER/TARGET, and the exit status is 1.
+# CLANG=…: which clang. Exit 77: there is none with libFuzzer.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-folder=${1:?a folder is needed} runs=${2:-100000} jobs=${3:-1}
-for clang in "$CLANG" clang-22 clang clang-14; do
-  [ -n "$clang" ] && command -v "$clang" >/dev/null && break
+folder=${1:?a folder is needed} seconds=${2:-60} jobs=${3:-1}
+shift $(($# < 3 ? $# : 3))
+[ $# -gt 0 ] || set -- ptx_run ptx_parse tile tir artifact npy
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+for clang in "$CLANG" clang-22 clang; do
+  echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return d && n < 0; }' |
+    "${clang:-none}" -x c -fsanitize=fuzzer - -o "$folder/probe" 2>/dev/null && break
   clang=
 done
-[ -n "$clang" ] || exit 77
-mkdir -p "$folder/found" "$folder/seeds"
-flags="-std=c11 -g -O1 -D_GNU_SOURCE -ffp-contract=off -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined"
-# Objects are compiled side by side; fuzz_ptx is older than a source: all of it anew.
-sources="$here/fuzz_ptx.c $(find "$root/runtime/emulator" -name '*.c' ! -name 'emu_*.c') $(ls "$root"/compiler/base/*.c)"
-if [ ! -f "$folder/fuzz_ptx" ] || [ -n "$(find $sources -newer "$folder/fuzz_ptx")" ]; then
-  rm -rf "$folder/objects" && mkdir "$folder/objects"
-  printf '%s\n' $sources | sed 's|.*/\([^/]*/[^/]*\)\.c$|& \1|; s|/\([^/]*\)$|-\1.o|' |
-    xargs -P 2 -L 1 sh -c '"$0" $1 -DFUZZING -I"$2/runtime/emulator" -I"$2/compiler" -c "$4" -o "$3/objects/$5"' "$clang" "$flags" "$root" "$folder" || exit 77
-  "$clang" $flags "$folder"/objects/*.o -o "$folder/fuzz_ptx" -lm -lpthread || exit 77
-fi
-# Small programs make good seeds; words of instructions make a dictionary.
-find "$root/tests/emulator" -name '*.ptx' -size -6k -exec cp {} "$folder/seeds/" \;
-{ sed -n 's/^MOD([a-zA-Z0-9_]*, \("[^"]*"\).*/\1/p' "$root/runtime/emulator/ptx/mods.def"
-  grep -rhoE '\{(\.name = )?"[a-z0-9_.:]+"' "$root/runtime/emulator/exec" "$root/runtime/emulator/async" | grep -oE '"[^"]*"'; } |
-  sort -u >"$folder/words.dict"
-export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1:malloc_context_size=10
-cd "$folder"
-set --
-i=0
-while [ $i -lt "$jobs" ]; do
-  ./fuzz_ptx -seed=$((i + 1)) -runs="$runs" -timeout=20 -rss_limit_mb=3000 -max_len=6000 -dict=words.dict -print_final_stats=1 -verbosity=0 \
-    found seeds "$here/corpus" >"log.$i" 2>&1 &
-  set -- "$@" $!
-  i=$((i + 1))
-done
+[ -n "$clang" ] || { echo "no clang with libFuzzer"; exit 77; }
+cmake -G Ninja -S "$root" -B "$folder/build" -DCMAKE_C_COMPILER="$clang" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTILEC_FUZZ=ON \
+  -DTILEC_WERROR=OFF >"$folder/build.log"
+cmake --build "$folder/build" --target $(printf 'fuzz_%s ' "$@") >>"$folder/build.log" || { tail -n 20 "$folder/build.log"; exit 1; }
+
+# Words of instructions and of the languages make dictionaries.
+words() { sort -u | sed 's/.*/"&"/'; }
+{ sed -n 's/^MOD([a-zA-Z0-9_]*, "\([^"]*\)".*/\1/p' "$root/runtime/emulator/ptx/mods.def"
+  grep -rhoE '\{(\.name = )?"[a-z0-9_.:]+"' "$root/runtime/emulator/exec" "$root/runtime/emulator/async" | grep -oE '[a-z0-9_.:]+"' | tr -d '"'
+} | words >"$folder/ptx.dict"
+{ sed -n 's/^[A-Z_]*(\([a-z_0-9]*\)[,)].*/\1/p' "$root"/compiler/*/*.def
+  grep -hoE '"[A-Za-z_.]+"' "$root"/compiler/elab/builtin*.c "$root"/compiler/syntax/lexer.l | tr -d '"'; } | words >"$folder/tile.dict"
+cp "$folder/tile.dict" "$folder/tir.dict"
+
+# seeds NAME EXTENSION FOLDER…: the small files of the tests.
+seeds() {
+  name=$1 extension=$2 to="$folder/seeds/$1"
+  shift 2
+  mkdir -p "$to"
+  find "$@" -name "*.$extension" -size -12k -exec cp {} "$to/" \;
+}
+seeds ptx ptx "$root/tests/emulator"
+seeds tile tile "$root/tests" "$root/lang-examples"
+seeds tir tir "$root/tests"
+
 status=0
-for pid; do wait "$pid" || status=1; done
-tail -n 25 log.*
+for target; do
+  reader=${target%%_*} pids=
+  [ "$reader" = compile ] && reader=tile
+  mkdir -p "$folder/$target/found" "$folder/seeds/$reader"
+  cd "$folder/$target"
+  i=0
+  while [ $i -lt "$jobs" ]; do
+    i=$((i + 1))
+    dict="$folder/$reader.dict"
+    [ -f "$dict" ] || dict=
+    "$folder/build/tests/fuzz/fuzz_$target" -seed=$i -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2000 -max_len=4000 \
+      ${dict:+-dict="$dict"} -print_final_stats=1 found "$folder/seeds/$reader" "$here/corpus/$reader" >"log.$i" 2>&1 &
+    pids="$pids $!"
+  done
+  for pid in $pids; do wait "$pid" || { status=1 && echo "$target: failed, see $PWD"; }; done
+  cat log.* | awk -v target="$target" '
+    /number_of_executed_units/ { units += $2 }
+    / cov: / { for (i = 1; i < NF; i++) if ($i == "cov:" && $(i + 1) > cov) cov = $(i + 1) }
+    END { printf "%s: %d executions, %d edges\n", target, units, cov }'
+done
 exit $status

@@ -19,9 +19,6 @@ static inline float flush(float x) {
 static inline float saturate(float x) {
   return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f;
 }
-static inline double saturate_f64(double x) {
-  return x > 0 ? (x < 1 ? x : 1.0) : 0.0;
-}
 // The canonical NaN of the hardware.
 static inline float canonical(float x) {
   return x != x ? num_f32_from_bits(0x7fffffffu) : x;

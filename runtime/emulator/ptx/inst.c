@@ -190,6 +190,7 @@ bool inst_add_modifier(Inst *inst, const char *word, int length) {
 static const InstDef *exact_root(const char *name, int length) {
   for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
     for (const InstDef *def = families[f]; def->name != NULL; def++) {
+      if (def->name[0] != name[0]) continue;
       if (strncmp(def->name, name, (size_t)length) == 0 && def->name[length] == '\0') return def;
     }
   }
@@ -210,7 +211,7 @@ static const InstDef *choose_def(const Inst *inst, const InstDef *first) {
   size_t length = strlen(first->name);
   for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
     for (const InstDef *def = families[f]; def->name != NULL; def++) {
-      if (strncmp(def->name, first->name, length + 1) != 0) continue;
+      if (def->name[0] != first->name[0] || strncmp(def->name, first->name, length + 1) != 0) continue;
       if (def->accepts == NULL || def->accepts(inst)) return def;
     }
   }
