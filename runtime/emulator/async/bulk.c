@@ -12,11 +12,19 @@ typedef struct {
   const Cta *source;  // or shared memory of this CTA
   uint32_t source_offset, shared;
   uint32_t bytes, ranks;  // destinations of a copy to shared memory
+  uint32_t mask;          // bytes of each 16 that are written: bit i for byte i
   int element, element_bytes;
   Reduce reduce;
 } BulkOp;
 
+enum { CHUNK = 16, WHOLE_CHUNK = 0xFFFF };
+
 static void combine(const BulkOp *op, uint8_t *memory, const uint8_t *data) {
+  if (op->mask != WHOLE_CHUNK) {
+    for (uint32_t i = 0; i < op->bytes; i++)
+      if (op->mask >> i % CHUNK & 1) memory[i] = data[i];
+    return;
+  }
   if (op->reduce == REDUCE_NONE) {
     memcpy(memory, data, op->bytes);
     return;
@@ -65,6 +73,22 @@ static bool complete_to_shared(Machine *machine, EngineOp *base) {
   return true;
 }
 
+// What a copy to global memory writes; under a mask the bytes of each chunk from the first to the last.
+static void written_event(Machine *machine, const BulkOp *op) {
+  const Cta *cta = op->op.origin.cta;
+  if (op->mask == WHOLE_CHUNK) {
+    engine_event(machine, &op->op, EVENT_ASYNC_WRITE, cta, SPACE_GLOBAL, op->global, op->bytes);
+    return;
+  }
+  uint32_t first = 0, last = CHUNK;
+  if (op->mask == 0) return;
+  while (!(op->mask >> first & 1)) first++;
+  while (!(op->mask >> (last - 1) & 1)) last--;
+  for (uint32_t at = 0; at < op->bytes; at += CHUNK)
+    engine_event(machine, &op->op, EVENT_ASYNC_WRITE, cta, SPACE_GLOBAL, op->global + at + first,
+                 last - first);
+}
+
 static bool complete_to_global(Machine *machine, EngineOp *base) {
   BulkOp *op = (BulkOp *)base;
   if (!base->buffer) {
@@ -83,7 +107,7 @@ static bool complete_to_global(Machine *machine, EngineOp *base) {
   uint8_t *host = global_bytes(machine, op, "writes");
   if (!host) return false;
   combine(op, host, base->buffer);
-  engine_event(machine, base, EVENT_ASYNC_WRITE, base->origin.cta, SPACE_GLOBAL, op->global, op->bytes);
+  written_event(machine, op);
   return true;
 }
 
@@ -119,6 +143,8 @@ static bool issue_to_global(Machine *machine, Warp *warp, const Inst *inst, int 
   op->bytes = (uint32_t)op_get(warp, &inst->ops[2], lane);
   op->source = shared_operand(machine, warp, inst, 1, lane, &op->source_offset);
   if (!op->source || !check_sizes(machine, warp, lane, op->global, op->bytes)) return false;
+  if (inst_has(inst, MOD_cp_mask))
+    op->mask = (uint32_t)op_get(warp, &inst->ops[inst->nops - 1], lane) & WHOLE_CHUNK;
   op->op.groups = cta_async(warp->cta)->bulks + warp->index * WARP_LANES;
   op->op.group_lanes = 1u << lane;
   return true;
@@ -157,6 +183,7 @@ static ExecResult exec_bulk(Machine *machine, Warp *warp, const Inst *inst, uint
                                sizeof *op, to_global ? complete_to_global : complete_to_shared);
     if (!op) return EXEC_FAULT;
     set_reduce(inst, op);
+    op->mask = WHOLE_CHUNK;
     if (!(to_global ? issue_to_global : issue_to_shared)(machine, warp, inst, (int)lane, op)) {
       free(op);
       return EXEC_FAULT;
@@ -178,10 +205,13 @@ static ExecResult exec_prefetch(Machine *machine, Warp *warp, const Inst *inst, 
 
 static const char *select_bulk(Inst *inst) {
   inst->exec = exec_bulk;
-  if (inst_has(inst, MOD_cp_mask) || inst_has(inst, MOD_ignore_src)) return "byte masks are not supported";
+  if (inst_has(inst, MOD_ignore_src)) return ".ignore_src is not supported";
   if (inst->nspaces != 2) return "needs a destination and a source space";
   if (inst_space(inst, 0) == SPACE_GLOBAL)
-    return inst->nops < 3 ? "needs destination, source and size" : NULL;
+    return inst->nops < 3 + inst_has(inst, MOD_cp_mask) + inst_has(inst, MOD_L2_cache_hint)
+               ? "needs destination, source, size, and the policy and mask that it names"
+               : NULL;
+  if (inst_has(inst, MOD_cp_mask)) return ".cp_mask is for copies from shared to global memory";
   return inst->nops < 4 + inst_has(inst, MOD_multicast_cluster)
              ? "needs destination, source, size, mbarrier and mask"
              : NULL;
@@ -200,7 +230,7 @@ static int element_of(PtxType type) {
 }
 
 static const char *select_reduce(Inst *inst) {
-  const char *error = select_bulk(inst);
+  const char *error = inst_has(inst, MOD_cp_mask) ? "reductions take no .cp_mask" : select_bulk(inst);
   if (error) return error;
   BulkOp op = {0};
   inst->aux = inst->ntypes ? element_of((PtxType)inst->types[0]) : -1;

@@ -1,4 +1,4 @@
-// tcgen05.cp (shared to tensor memory), commit and fences. cp and commit stand in the issuing thread's queue
+// tcgen05.cp (shared to tensor memory), commit, shift and fences. cp and commit stand in the issuing thread's queue
 // behind its mmas; with cta_group::2 each CTA's tensor memory is filled from its own shared memory (PTX
 // ISA 9.7.16.9, .11).
 #include <stdlib.h>
@@ -209,9 +209,68 @@ static ExecResult exec_fence(Machine *machine, Warp *warp, const Inst *inst, uin
   return EXEC_NEXT;
 }
 
+// ---- shift: the rows of one quarter move down, to the next higher lane, eight columns wide (shape 31x256b). The first row stays;
+// cp.4x256b, whose rows go to the first lanes of the quarters, is what renews it (PTX ISA 9.7.16.9.3).
+
+enum { SHIFT_COLUMNS = 8, QUARTER_LANES = 32 };
+
+typedef struct {
+  EngineOp op;
+  int group;
+  uint32_t address;
+} ShiftOp;
+
+static bool shift_rows(Machine *machine, const ShiftOp *op, Cta *cta) {
+  int first = tmem_lane(op->address), column = tmem_column(op->address);
+  if (!tcgen05_columns(machine, &op->op.origin, cta, column, SHIFT_COLUMNS, "tcgen05.shift")) return false;
+  Tmem *tmem = &cta_async(cta)->tmem;
+  uint32_t bands = 3u << first / 16;
+  engine_tmem_event(machine, &op->op, EVENT_ASYNC_READ, cta, (uint32_t)column, SHIFT_COLUMNS, bands);
+  for (int lane = first + QUARTER_LANES - 1; lane > first; lane--)
+    memcpy(tmem_cell(tmem, lane, column), tmem_cell(tmem, lane - 1, column),
+           SHIFT_COLUMNS * sizeof(uint32_t));
+  engine_tmem_event(machine, &op->op, EVENT_ASYNC_WRITE, cta, (uint32_t)column, SHIFT_COLUMNS, bands);
+  return true;
+}
+
+static bool complete_shift(Machine *machine, EngineOp *base) {
+  ShiftOp *op = (ShiftOp *)base;
+  Cta *own = base->origin.cta;
+  if (op->group == 1) return shift_rows(machine, op, own);
+  for (uint32_t half = 0; half < 2; half++) {
+    Cta *cta = &own->cluster->ctas[(own->rank & ~1u) + half];
+    if (cta_async(cta)->ended) {
+      machine_fault_at(machine, &base->origin, "tcgen05.shift.cta_group::2: CTA %u of the pair has exited",
+                       cta->rank);
+      return false;
+    }
+    if (!shift_rows(machine, op, cta)) return false;
+  }
+  return true;
+}
+
+static ExecResult exec_shift(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
+  FOR_LANES(lane, lanes) {
+    ShiftOp *op = engine_op_new(machine, warp, (int)lane, ENGINE_TENSOR, sizeof *op, complete_shift);
+    if (!op) return EXEC_FAULT;
+    op->group = tcgen05_group(machine, warp, (int)lane, inst);
+    op->address = (uint32_t)op_address(warp, &inst->ops[0], (int)lane);
+    bool aligned = tmem_lane(op->address) % QUARTER_LANES == 0;
+    if (op->group && aligned) {
+      engine_queue(machine, &op->op);
+      continue;
+    }
+    if (op->group)
+      machine_fault(machine, warp, (int)lane,
+                    "tcgen05.shift: the lane of the address 0x%x must be a multiple of 32", op->address);
+    free(op);
+    return EXEC_FAULT;
+  }
+  return EXEC_NEXT;
+}
+
 static const char *select_shift(Inst *inst) {
-  (void)inst;
-  return "not supported: nothing documents which way the lanes move and what the first row receives";
+  return inst_has(inst, MOD_down) ? NULL : ".down is missing";
 }
 
 #define COPY_CLASSES (MC(CTA_GROUP) | MC(TMEM_SHAPE) | MC(TMEM_COPY))
@@ -235,6 +294,7 @@ const InstDef tcgen05_cp_insts[] = {
      .classes = MC(CTA_GROUP) | MC(SHUFFLE),
      .operands = "m",
      .min_sm = 100,
+     .exec = exec_shift,
      .select = select_shift},
     {0},
 };

@@ -283,3 +283,27 @@ def pair_m128(c):
 @case('mma_sm100.ptx', 'mma_pair_f8f6f4', block=128, grid=2)
 def pair_e4m3(c):
     pair(c, 256, 64, 128, 'e4m3', 'A')
+
+
+@case('mma_sm100.ptx', 'mma_pair_mxf8f6f4', block=128, grid=2)
+def pair_mxf8(c):
+    m, n, k = 256, 64, 128
+    (ca, va), (cb, vb) = make('e4m3', (m, k), 1), make('e4m3', (n, k), 2)
+    parts_a = [layout(ca[i * 128:(i + 1) * 128], 'K', 128) for i in range(2)]
+    parts_b = [layout(cb[i * 32:(i + 1) * 32], 'K', 128) for i in range(2)]
+    sa, sb = rng(3).integers(125, 130, (m, 4)).astype(np.uint8), rng(4).integers(125, 130, (128, 4)).astype(np.uint8)
+    scaled_by = lambda v, s: v * np.repeat(2.0 ** (s.astype(int) - 127), 32, 1)
+    want = scaled_by(va, sa) @ scaled_by(vb, sb[:n]).T
+    row, j = np.meshgrid(np.arange(128), np.arange(4), indexing='ij')
+    blocks = []
+    for s in (sa[:128], sa[128:], sb):
+        block = np.zeros(512, np.uint8)
+        block[row % 32 * 16 + row // 32 * 4 + j] = s
+        blocks.append(block)
+    operands(c, parts_a[0][1], parts_b[0][1], parts_a[0][0], parts_b[0][0], parts_a[0][2], parts_b[0][2], 4, n >> 3 << 17 | 1 << 23 | m >> 7 << 27, n)
+    c.input('a', np.concatenate([p[0] for p in parts_a]))
+    c.input('b', np.concatenate([p[0] for p in parts_b]))
+    c.input('sa', np.concatenate(blocks[:2]))
+    c.input('sb', blocks[2])
+    c.out('out', want.astype(np.float32).reshape(2, 128, n), tol=2e-6, atol=1e-3)
+    c.scalar('i32', 512)

@@ -77,43 +77,75 @@ add('16x128b_x4_pack', '16x128b', 8, pack=True)
 add('16x256b_x2_pack', '16x256b', 8, pack=True)
 
 
-def copy(name, rows, units, lanes, span=0, expand=0):
+def copied(image, source, rows, units, lanes, span=0, expand=0):
     """lanes(row): where a row goes; the source is K-major rows of 16-byte units."""
+    want = image.copy()
+    for row in range(rows):
+        for unit in range(units):
+            at = row % 8 * span + row // 8 * 8 * span + unit * 16 if span else row % 8 * 16 + row // 8 * units * 128 + unit * 128
+            at ^= (at >> 7 & {0: 0, 32: 1, 64: 3, 128: 7}[span]) << 4
+            data = source[at:at + 16]
+            if expand:
+                bits = int.from_bytes(data.tobytes(), 'little')
+                code = [bits >> expand * i & (1 << expand) - 1 for i in range(16)]
+                data = np.array([x << 2 if expand == 4 else x for x in code], np.uint8)
+            for lane in lanes(row):
+                want[lane, 8 + 4 * unit:12 + 4 * unit] = data.view(np.uint32)
+    return want
+
+
+def descriptor(units, span=0):
+    sbo, code = (8 * span, {32: 6, 64: 4, 128: 2}[span]) if span else (units * 128, 0)
+    return code << 61 | 1 << 46 | sbo >> 4 << 32 | (128 >> 4) << 16
+
+
+def copy(name, rows, units, lanes, span=0, expand=0):
     @case('tmem_sm100.ptx', f'cp_{name}', block=128, name=f'cp_{name}' + (f'_swizzle_{span}' if span else ''))
     def run(c):
         image = c.input('image', rng(13).integers(0, 2**32, (128, 32), dtype=np.uint32))
         source = c.input('source', rng(14).integers(0, 256, 4096, dtype=np.uint8))
-        want = image.copy()
-        for row in range(rows):
-            for unit in range(units):
-                at = row % 8 * span + row // 8 * 8 * span + unit * 16 if span else row % 8 * 16 + row // 8 * units * 128 + unit * 128
-                at ^= (at >> 7 & {0: 0, 32: 1, 64: 3, 128: 7}[span]) << 4
-                data = source[at:at + 16]
-                if expand:
-                    bits = int.from_bytes(data.tobytes(), 'little')
-                    code = [bits >> expand * i & (1 << expand) - 1 for i in range(16)]
-                    data = np.array([x << 2 if expand == 4 else x for x in code], np.uint8)
-                for lane in lanes(row):
-                    want[lane, 8 + 4 * unit:12 + 4 * unit] = data.view(np.uint32)
-        c.out('out', want)
-        sbo, code = (8 * span, {32: 6, 64: 4, 128: 2}[span]) if span else (units * 128, 0)
-        c.scalar('i64', code << 61 | 1 << 46 | sbo >> 4 << 32 | (128 >> 4) << 16)
+        c.out('out', copied(image, source, rows, units, lanes, span, expand))
+        c.scalar('i64', descriptor(units, span))
 
 
-copy('128x256b', 128, 2, lambda r: [r])
+def pair(name, change):
+    """change(image, source): what becomes of one CTA's tensor memory."""
+    @case('tmem_sm100.ptx', name, block=128, grid=2)
+    def run(c):
+        image = c.input('image', rng(15).integers(0, 2**32, (2, 128, 32), dtype=np.uint32))
+        source = c.input('source', rng(16).integers(0, 256, (2, 4096), dtype=np.uint8))
+        c.out('out', np.stack([change(image[i], source[i]) for i in range(2)]))
+        c.scalar('i64', descriptor(2 if '256b' in name else 1))
+
+
+SHAPES = {'128x256b': (128, 2, lambda r: [r]), '4x256b': (4, 2, lambda r: [32 * r]), '128x128b': (128, 1, lambda r: [r]), '64x128b_02_13': (64, 1, lambda r: [r, r + 64]),
+          '64x128b_01_23': (64, 1, lambda r: [r, r + 32] if r < 32 else [r + 32, r + 64]), '32x128b_warpx4': (32, 1, lambda r: [r, r + 32, r + 64, r + 96])}
 copy('128x256b', 128, 2, lambda r: [r], span=32)
-copy('4x256b', 4, 2, lambda r: [32 * r])
-copy('128x128b', 128, 1, lambda r: [r])
-copy('64x128b_02_13', 64, 1, lambda r: [r, r + 64])
-copy('64x128b_01_23', 64, 1, lambda r: [r, r + 32] if r < 32 else [r + 32, r + 64])
-copy('32x128b_warpx4', 32, 1, lambda r: [r, r + 32, r + 64, r + 96])
-copy('128x128b_b4', 128, 1, lambda r: [r], expand=4)
-copy('128x128b_b6', 128, 1, lambda r: [r], expand=6)
+for shape, form in SHAPES.items():
+    copy(shape, *form)
+    copy(shape + '_b4', *form, expand=4)
+    copy(shape + '_b6', *form, expand=6)
+    pair(f'cp_pair_{shape}', lambda image, source, form=form: copied(image, source, *form))
 
 
-@case('tmem_sm100.ptx', block=128, fails='tcgen05.shift')
+def shifted(image, quarters, times=1):
+    """Columns 8 to 15 of those quarters, each row but the last one row further down; the first stays."""
+    want = image.copy()
+    for _ in range(times):
+        for q in quarters:
+            want[32 * q + 1:32 * q + 32, 8:16] = want[32 * q:32 * q + 31, 8:16].copy()
+    return want
+
+
+pair('shift_pair', lambda image, source: shifted(image, [1], 2))
+
+
+@case('tmem_sm100.ptx', block=128)
 def shift_down(c):
-    c.out('out', np.zeros((128, 32), np.uint32))
+    image = c.input('image', rng(17).integers(0, 2**32, (128, 32), dtype=np.uint32))
+    source = c.input('source', rng(18).integers(0, 256, 4096, dtype=np.uint8))
+    c.out('out', copied(shifted(image, range(4)), source, *SHAPES['4x256b']))
+    c.scalar('i64', descriptor(2))
 
 
 @case('tmem_sm100.ptx', block=128)

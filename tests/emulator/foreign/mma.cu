@@ -170,3 +170,32 @@ MMA_SCALED(mxf4nvf4_2x, "mxf4nvf4.block_scale.scale_vec::2X")
   }
 MMA_PAIR(f16)
 MMA_PAIR(f8f6f4)
+
+// Block scales of a pair: each CTA brings the scales of its own rows of A, and all of B's.
+KERNEL __cluster_dims__(2, 1, 1) mma_pair_mxf8f6f4(const Operands *o, const uint8_t *a2, const uint8_t *b2, const uint8_t *sa, const uint8_t *sb, uint32_t *out, int scale_bytes) {
+  const uint8_t *a = a2 + ctarank() * o->a_bytes, *b = b2 + ctarank() * o->b_bytes;
+  PROLOGUE(2)
+  uint8_t *scales = pool + o->a_bytes + o->b_bytes;
+  smem_fill(scales, sa + ctarank() * scale_bytes, scale_bytes);
+  smem_fill(scales + scale_bytes, sb, scale_bytes);
+  tmem_fill(tmem, o->columns, nullptr, PATTERN);
+  before_sync();
+  cluster_sync();
+  after_sync();
+  if (threadIdx.x == 0 && ctarank() == 0) {
+    uint64_t desc = (uint64_t)1 << 46 | (uint64_t)(128 >> 4) << 32 | (smem(scales) & 0x3FFFF) >> 4;
+    _Pragma("unroll 1") for (int i = 0; i < 2 * scale_bytes; i += 512)
+      asm volatile("tcgen05.cp.cta_group::2.32x128b.warpx4 [%0], %1;" ::"r"(tmem + 256 + i / 128), "l"(desc + i / 16));
+    _Pragma("unroll 1") for (uint32_t k = 0; k < o->steps; k++)
+      asm volatile("{ .reg .pred P; setp.ne.u32 P, %4, 0; tcgen05.mma.cta_group::2.kind::mxf8f6f4.block_scale.scale_vec::1X [%0], %1, %2, %3, [%5], [%6], P; }" ::"r"(tmem),
+                   "l"(a_desc + k * o->a_step), "l"(b_desc + k * o->b_step), "r"(o->idesc | k % 4 << 29 | k % 4 << 4), "r"(k), "r"(tmem + 256 + k / 4 * 4),
+                   "r"(tmem + 256 + scale_bytes / 128 + k / 4 * 4));
+    commit2(&bar, 3);
+  }
+  bar_wait(&bar, 0);
+  after_sync();
+  tmem_dump(tmem, o->columns, out + ctarank() * 128 * o->columns);
+  before_sync();
+  cluster_sync();
+  tmem_free<2>(tmem, 512);
+}

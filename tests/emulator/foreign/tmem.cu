@@ -98,12 +98,76 @@ CP(32x128b_warpx4, "32x128b.warpx4")
 CP(128x128b_b4, "128x128b.b8x16.b4x16_p64")
 CP(128x128b_b6, "128x128b.b8x16.b6x16_p32")
 
-// Nothing documents which way rows move.
-KERNEL shift_down(uint32_t *out) {
+CP(128x256b_b4, "128x256b.b8x16.b4x16_p64")
+CP(128x256b_b6, "128x256b.b8x16.b6x16_p32")
+CP(4x256b_b4, "4x256b.b8x16.b4x16_p64")
+CP(4x256b_b6, "4x256b.b8x16.b6x16_p32")
+CP(64x128b_02_13_b4, "64x128b.warpx2::02_13.b8x16.b4x16_p64")
+CP(64x128b_02_13_b6, "64x128b.warpx2::02_13.b8x16.b6x16_p32")
+CP(64x128b_01_23_b4, "64x128b.warpx2::01_23.b8x16.b4x16_p64")
+CP(64x128b_01_23_b6, "64x128b.warpx2::01_23.b8x16.b6x16_p32")
+CP(32x128b_warpx4_b4, "32x128b.warpx4.b8x16.b4x16_p64")
+CP(32x128b_warpx4_b6, "32x128b.warpx4.b8x16.b6x16_p32")
+
+// A pair: one thread issues, each CTA's tensor memory gets its own shared memory's rows.
+#define PAIR(name, instruction)                                                                         \
+  KERNEL __cluster_dims__(2, 1, 1) name(const uint32_t *image, const uint8_t *source, uint32_t *out, uint64_t desc) { \
+    __shared__ __align__(1024) uint8_t pool[4096];                                                      \
+    __shared__ uint64_t bar;                                                                            \
+    __shared__ uint32_t slot;                                                                           \
+    if (threadIdx.x == 0) {                                                                             \
+      bar_init(&bar, 1);                                                                                \
+      bar_fence();                                                                                      \
+    }                                                                                                   \
+    uint32_t tmem = tmem_alloc<2>(&slot, 32);                                                           \
+    tmem_fill(tmem, 32, image + ctarank() * 4096, 0);                                                   \
+    smem_fill(pool, source + ctarank() * 4096, 4096);                                                   \
+    before_sync();                                                                                      \
+    cluster_sync();                                                                                     \
+    after_sync();                                                                                       \
+    if (threadIdx.x == 0 && ctarank() == 0) {                                                           \
+      asm volatile(instruction ::"r"(tmem + 8), "l"(desc | (smem(pool) & 0x3FFFF) >> 4), "r"(tmem + (32 << 16) + 8)); \
+      commit2(&bar, 3);                                                                                 \
+    }                                                                                                   \
+    bar_wait(&bar, 0);                                                                                  \
+    after_sync();                                                                                       \
+    tmem_dump(tmem, 32, out + ctarank() * 4096);                                                        \
+    before_sync();                                                                                      \
+    cluster_sync();                                                                                     \
+    tmem_free<2>(tmem, 32);                                                                             \
+  }
+PAIR(cp_pair_128x256b, "tcgen05.cp.cta_group::2.128x256b [%0], %1;")
+PAIR(cp_pair_4x256b, "tcgen05.cp.cta_group::2.4x256b [%0], %1;")
+PAIR(cp_pair_128x128b, "tcgen05.cp.cta_group::2.128x128b [%0], %1;")
+PAIR(cp_pair_64x128b_02_13, "tcgen05.cp.cta_group::2.64x128b.warpx2::02_13 [%0], %1;")
+PAIR(cp_pair_64x128b_01_23, "tcgen05.cp.cta_group::2.64x128b.warpx2::01_23 [%0], %1;")
+PAIR(cp_pair_32x128b_warpx4, "tcgen05.cp.cta_group::2.32x128b.warpx4 [%0], %1;")
+// The second quarter of both CTAs moves down one row, twice.
+PAIR(shift_pair, "tcgen05.shift.cta_group::2.down [%2]; tcgen05.shift.cta_group::2.down [%2];")
+
+// All four quarters move down one row, then the copy brings a first row to each.
+KERNEL shift_down(const uint32_t *image, const uint8_t *source, uint32_t *out, uint64_t desc) {
+  __shared__ __align__(1024) uint8_t pool[4096];
+  __shared__ uint64_t bar;
   __shared__ uint32_t slot;
+  if (threadIdx.x == 0) {
+    bar_init(&bar, 1);
+    bar_fence();
+  }
   uint32_t tmem = tmem_alloc(&slot, 32);
-  tmem_fill(tmem, 32, nullptr, threadIdx.x);
-  if (threadIdx.x == 0) asm volatile("tcgen05.shift.cta_group::1.down [%0];" ::"r"(tmem));
+  tmem_fill(tmem, 32, image, 0);
+  smem_fill(pool, source, 4096);
+  before_sync();
+  __syncthreads();
+  after_sync();
+  if (threadIdx.x == 0) {
+    for (uint32_t quarter = 0; quarter < 4; quarter++)
+      asm volatile("tcgen05.shift.down.cta_group::1 [%0];" ::"r"(tmem + (quarter << 21) + 8));
+    asm volatile("tcgen05.cp.cta_group::1.4x256b [%0], %1;" ::"r"(tmem + 8), "l"(desc | (smem(pool) & 0x3FFFF) >> 4));
+    commit(&bar);
+  }
+  bar_wait(&bar, 0);
+  after_sync();
   tmem_dump(tmem, 32, out);
   tmem_free(tmem, 32);
 }
