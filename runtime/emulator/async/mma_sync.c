@@ -120,7 +120,7 @@ static const char *select_mma(Inst *inst) {
 const InstDef mma_sync_insts[] = {
     {.name = "mma",
      .classes = MC(ALIGNED) | MC(SHAPE) | MC(LAYOUT) | MC(SAT) | MC(SPARSE) | MC(KIND),
-     .operands = "rrrr",
+     .operands = "rrrr?**",
      .min_sm = 80,
      .exec = exec_mma,
      .select = select_mma},

@@ -324,6 +324,7 @@ static const char *select_cvt(Inst *inst) {
     if (inst->nops != 3) return "three operands expected";
   } else if (is_packed(to) && is_packed(from)) {
     inst->exec = exec_repack;
+    if (inst->nops != 2) return "two operands expected";
   } else if (is_scalar(to) && is_scalar(from)) {
     inst->exec = exec_scalar;
     if (inst->nops != 2) return "two operands expected";
@@ -343,6 +344,6 @@ static const char *select_cvt_pack(Inst *inst) {
 
 const InstDef cvt_insts[] = {
     {"cvt.pack", MC(SAT), "iii?i", 0, exec_cvt_pack, NULL, select_cvt_pack},
-    {"cvt", MC(ROUND) | MC(FTZ) | MC(SAT) | MC(RELU), "xx?x", 0, NULL, NULL, select_cvt},
+    {"cvt", MC(ROUND) | MC(FTZ) | MC(SAT) | MC(RELU), "xx?xx", 0, NULL, NULL, select_cvt},
     {.name = NULL},
 };

@@ -600,7 +600,7 @@ def atomics():
 def hints():
     """Fences and hints, which change nothing; the answer is what memory held."""
     setup = '\n'.join(['  .reg .b64 far, policy;', '  .local .align 16 .b8 stack[64];', '  mov.u64 far, field;', '  mul.wide.u32 policy, t, 128;', '  add.s64 far, far, policy;'])
-    f = Family('hints', 100, preamble='.global .align 128 .b8 field[4096];', setup=setup)
+    f = Family('hints', 100, preamble='.global .align 128 .b8 field[4096];\n.const .align 64 .b8 fixed[128];', setup=setup)
     keep = lambda text: f.add(f'st.global.u32 [far], a; {text}; ld.global.u32 d, [far]', 'u32', 'u32', lambda x: x)
     for kind in ('sc', 'acq_rel', 'acquire', 'release'):
         for scope in ('cta', 'cluster', 'gpu', 'sys'):
@@ -612,7 +612,7 @@ def hints():
         keep(f'fence.proxy.async{where}')
     for text in ('fence.proxy.alias', 'fence.mbarrier_init.release.cluster', 'membar.cta', 'membar.gl', 'membar.sys', 'griddepcontrol.wait', 'griddepcontrol.launch_dependents', 'nanosleep.u32 20', 'pmevent 3',
                  'prefetch.global.L1 [far]', 'prefetch.global.L2 [far]', 'prefetch.global.L2::evict_last [far]', 'prefetch.global.L2::evict_normal [far]', 'prefetch.local.L1 [stack]', 'prefetch.local.L2 [stack]', 'prefetchu.L1 [far]',
-                 'applypriority.global.L2::evict_normal [far], 128', 'prefetch.tensormap [far]'):
+                 'applypriority.global.L2::evict_normal [far], 128', 'prefetch.tensormap [far]', 'prefetch.const.tensormap [fixed]'):
         keep(text)
     for scope in ('cta', 'cluster', 'gpu', 'sys'):
         keep(f'fence.proxy.tensormap::generic.release.{scope}')
