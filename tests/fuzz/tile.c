@@ -41,7 +41,7 @@ static void compile_guarded(Arena *arena, const uint8_t *data, size_t size, FILE
   if (!source) return;
   Diags *ds = diags_new(arena, source);
   compile(arena, source, ds, fuzz_hash(data, size), sink);
-  diags_print(ds, sink, true);
+  diags_print(ds, sink, &(DiagStyle){.remarks = true});
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

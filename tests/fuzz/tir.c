@@ -20,7 +20,7 @@ static void read_back(Arena *arena, const char *text) {
   Diags *ds = diags_new(arena, source);
   TirModule *module = tir_parse(arena, interner_new(arena), source, ds);
   if (module && tir_verify(module, ds) && strcmp(print(arena, module), text) == 0) return;
-  diags_print(ds, stderr, false);
+  diags_print(ds, stderr, &(DiagStyle){0});
   fputs(text, stderr);
   abort();
 }
@@ -50,7 +50,7 @@ static void read_guarded(Arena *arena, const uint8_t *data, size_t size, FILE *s
     read_back(arena, print(arena, module));
     run_rest(arena, module, fuzz_hash(data, size), ds);
   }
-  diags_print(ds, sink, true);
+  diags_print(ds, sink, &(DiagStyle){.remarks = true});
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

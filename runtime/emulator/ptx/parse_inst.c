@@ -568,9 +568,20 @@ static void parse_statement(Parser *p) {
   }
 }
 
+// Where the text of a function ends, its threads return.
+static void push_return(Parser *p, Token brace) {
+  Inst inst = {.line = brace.line, .loc = p->locs.len - 1, .text = brace.text, .text_length = brace.length};
+  InstError error;
+  if (!inst_decode(&inst, "ret", 3, p->module->sm, &error) || !inst_select(&inst, &error))
+    parser_fail(p, "ret: %s", error.text);
+  vec_push(p->arena, &p->insts, inst);
+}
+
 void parse_body(Parser *p) {
   int depth = 0;
+  Token last;
   do {
+    last = p->token;
     if (p->token.kind == TOKEN_END) parser_fail(p, "the text ends inside of a function");
     if (parser_accept(p, '{')) {
       if (depth++ > 0) scope_push(p);
@@ -580,4 +591,5 @@ void parse_body(Parser *p) {
       parse_statement(p);
     }
   } while (depth > 0);
+  push_return(p, last);
 }
