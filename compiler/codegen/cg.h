@@ -173,10 +173,23 @@ LLVMValueRef cg_shared_linear(Cg *cg, const CgPlace *place, LLVMValueRef const *
 LLVMValueRef cg_shared_swizzled(Cg *cg, const CgPlace *place, LLVMValueRef linear);
 LLVMValueRef cg_barrier(Cg *cg, const TirValue *barrier);  // address of one mbarrier
 LLVMValueRef cg_offset_pointer(Cg *cg, LLVMValueRef base, LLVMValueRef bytes);
+// The element of args[0] in global or shared memory that the operands from `first` on index.
+typedef struct {
+  LLVMValueRef address, inside;  // inside: whether it exists; NULL when it always does
+} CgElement;
+CgElement cg_element(Cg *cg, const TirOp *op, int first);
+LLVMValueRef cg_both(Cg *cg, LLVMValueRef a, LLVMValueRef b);  // a and b; NULL counts as true
 void emit_alloc(Cg *cg, const TirOp *op);
 void emit_view(Cg *cg, const TirOp *op);
 void emit_load(Cg *cg, const TirOp *op);
 void emit_store(Cg *cg, const TirOp *op);
+
+// ---- cg_atomic.c: atomic access to elements
+// Adds atomically, in no order, and gives nothing back.
+void cg_atomic_add(Cg *cg, Space space, DType dtype, LLVMValueRef address, LLVMValueRef value);
+void emit_atomic(Cg *cg, const TirOp *op);
+void emit_atomic_load(Cg *cg, const TirOp *op);
+void emit_atomic_store(Cg *cg, const TirOp *op);
 
 // ---- cg_parallel.c
 void emit_parallel(Cg *cg, const TirOp *op);

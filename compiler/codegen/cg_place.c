@@ -244,42 +244,48 @@ static LLVMValueRef guarded_load(Cg *cg, LLVMValueRef condition, LLVMTypeRef typ
   return value;
 }
 
-static LLVMValueRef both(Cg *cg, LLVMValueRef a, LLVMValueRef b) {
+CgElement cg_element(Cg *cg, const TirOp *op, int first) {
+  const CgPlace *place = cg_place(cg, op->args[0]);
+  LLVMValueRef root_index[TYPE_MAX_RANK];
+  index_of(cg, op, first, place, root_index);
+  CgElement element = {.inside = element_inside(cg, op, first, place, root_index)};
+  element.address = cg_address(cg, place, root_index);
+  return element;
+}
+
+LLVMValueRef cg_both(Cg *cg, LLVMValueRef a, LLVMValueRef b) {
   if (!a || !b) return a ? a : b;
   return LLVMBuildAnd(cg->builder, a, b, "");
 }
 
+static bool in_fragment(Cg *cg, const TirValue *buffer) {
+  return cg_place(cg, buffer)->root->type.space == SPACE_FRAGMENT;
+}
+
 void emit_load(Cg *cg, const TirOp *op) {
   const TirValue *buffer = op->args[0];
-  const CgPlace *place = cg_place(cg, buffer);
   DType dtype = buffer->type.dtype;
   LLVMTypeRef type = cg_memory_type(cg, dtype);
-  LLVMValueRef address, condition = NULL, root_index[TYPE_MAX_RANK];
-  if (place->root->type.space == SPACE_FRAGMENT) {
-    address = cg_fragment_slot(cg, op, buffer, op->args + 1, place->rank);
-    if (!address) return;
-  } else {
-    index_of(cg, op, 1, place, root_index);
-    condition = element_inside(cg, op, 1, place, root_index);
-    address = cg_address(cg, place, root_index);
-  }
-  cg_set_value(cg, op->results[0], cg_from_memory(cg, dtype, guarded_load(cg, condition, type, address)));
+  CgElement element = {NULL, NULL};
+  if (in_fragment(cg, buffer))
+    element.address = cg_fragment_slot(cg, op, buffer, op->args + 1, cg_place(cg, buffer)->rank);
+  else
+    element = cg_element(cg, op, 1);
+  if (!element.address) return;
+  cg_set_value(cg, op->results[0],
+               cg_from_memory(cg, dtype, guarded_load(cg, element.inside, type, element.address)));
 }
 
 void emit_store(Cg *cg, const TirOp *op) {
   const TirValue *buffer = op->args[0];
-  const CgPlace *place = cg_place(cg, buffer);
   LLVMValueRef value = cg_to_memory(cg, buffer->type.dtype, cg_value(cg, op->args[1]));
-  if (place->root->type.space == SPACE_FRAGMENT) {
-    LLVMValueRef slot = cg_fragment_slot(cg, op, buffer, op->args + 2, place->rank);
+  if (in_fragment(cg, buffer)) {
+    LLVMValueRef slot = cg_fragment_slot(cg, op, buffer, op->args + 2, cg_place(cg, buffer)->rank);
     if (slot) LLVMBuildStore(cg->builder, value, slot);
     return;
   }
-  LLVMValueRef root_index[TYPE_MAX_RANK];
-  index_of(cg, op, 2, place, root_index);
-  LLVMValueRef condition = element_inside(cg, op, 2, place, root_index);
-  LLVMValueRef address = cg_address(cg, place, root_index);
-  CgIf branch = cg_begin_if(cg, both(cg, condition, cg->may_store));
-  LLVMBuildStore(cg->builder, value, address);
+  CgElement element = cg_element(cg, op, 2);
+  CgIf branch = cg_begin_if(cg, cg_both(cg, element.inside, cg->may_store));
+  LLVMBuildStore(cg->builder, value, element.address);
   cg_end_if(cg, branch);
 }

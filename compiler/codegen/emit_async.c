@@ -13,6 +13,7 @@ typedef struct {
   int64_t tile[TYPE_MAX_RANK];    // extents along the tensor's dimensions
   int shared_dim[TYPE_MAX_RANK];  // which dimension of the shared tile that is; -1: dropped
   LLVMValueRef map_pointer, barrier;
+  bool adds;
 } Transfer;
 
 static bool begin_transfer(Cg *cg, const TirOp *op, Transfer *t) {
@@ -28,6 +29,7 @@ static bool begin_transfer(Cg *cg, const TirOp *op, Transfer *t) {
     t->shared_dim[t->tensor->dim[i]] = i;
   }
   t->map_pointer = cg->maps[map];
+  t->adds = op->kind == OP_atomic_add;
   t->barrier = load && cg_arg(op, 2) ? cg_barrier(cg, op->args[2]) : NULL;
   return true;
 }
@@ -45,7 +47,7 @@ static void transfer_box(Cg *cg, const Transfer *t, const int64_t *start) {
   if (t->barrier)
     nvvm_tma_load(cg, address, t->barrier, t->map_pointer, rank, coordinates);
   else
-    nvvm_tma_store(cg, address, t->map_pointer, rank, coordinates);
+    nvvm_tma_store(cg, address, t->map_pointer, rank, coordinates, t->adds);
 }
 
 void cg_copy_tma(Cg *cg, const TirOp *op) {
@@ -104,7 +106,8 @@ void emit_mbarrier_wait_parity(Cg *cg, const TirOp *op) {
 
 static bool visit_plain_store(void *tensor, TirOp *op) {
   const OpDef *def = op_def(op->kind);
-  if (op->kind == OP_copy && op->attrs[COPY_path] == PATH_TMA_STORE) return true;
+  bool move = op->kind == OP_copy || op->kind == OP_atomic_add;
+  if (move && op->attrs[COPY_path] == PATH_TMA_STORE) return true;
   for (int i = 0; i < op->nargs && i < def->noperands; i++)
     if ((def->operands[i].access & WRITES) && op->args[i] && tir_root(op->args[i]) == tensor) return false;
   return true;

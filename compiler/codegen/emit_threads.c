@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
   Cg *cg;
   const TirOp *op;
-  bool fills;
+  bool fills, adds;    // adds: atomic_add, one element at a time
   LLVMValueRef value;  // of a fill
   Side src, dst;
   int run;
@@ -157,7 +157,11 @@ static void load_memory(const Move *m, LLVMValueRef const *index, LLVMValueRef *
 static void store_one(const Move *m, LLVMValueRef const *root_index, LLVMValueRef value) {
   Cg *cg = m->cg;
   CgIf branch = cg_begin_if(cg, m->dst.bounded ? NULL : cg_in_bounds(cg, m->dst.place, root_index));
-  LLVMBuildStore(cg->builder, value, cg_address(cg, m->dst.place, root_index));
+  LLVMValueRef address = cg_address(cg, m->dst.place, root_index);
+  if (m->adds)
+    cg_atomic_add(cg, m->dst.place->root->type.space, m->dst.dtype, address, value);
+  else
+    LLVMBuildStore(cg->builder, value, address);
   cg_end_if(cg, branch);
 }
 
@@ -170,9 +174,17 @@ static void store_vector(const Move *m, LLVMValueRef const *root_index, LLVMValu
   LLVMSetAlignment(store, (unsigned)alignment_of(&m->dst, m->run));
 }
 
+static void store_singly(const Move *m, LLVMValueRef const *root_index, LLVMValueRef const *values) {
+  LLVMValueRef at[TYPE_MAX_RANK];
+  for (int i = 0; i < m->run; i++) {
+    step_index(m->cg, &m->dst, root_index, i, at);
+    store_one(m, at, values[i]);
+  }
+}
+
 static void store_run(const Move *m, LLVMValueRef const *root_index, LLVMValueRef const *values) {
   Cg *cg = m->cg;
-  LLVMValueRef inside = run_inside(m, &m->dst, root_index), at[TYPE_MAX_RANK];
+  LLVMValueRef inside = run_inside(m, &m->dst, root_index);
   if (!inside) {
     store_vector(m, root_index, values);
     return;
@@ -184,10 +196,7 @@ static void store_run(const Move *m, LLVMValueRef const *root_index, LLVMValueRe
   store_vector(m, root_index, values);
   LLVMBuildBr(cg->builder, after);
   LLVMPositionBuilderAtEnd(cg->builder, edge);
-  for (int i = 0; i < m->run; i++) {
-    step_index(cg, &m->dst, root_index, i, at);
-    store_one(m, at, values[i]);
-  }
+  store_singly(m, root_index, values);
   LLVMBuildBr(cg->builder, after);
   LLVMPositionBuilderAtEnd(cg->builder, after);
 }
@@ -197,8 +206,8 @@ static void store_memory(const Move *m, LLVMValueRef const *index, LLVMValueRef 
   LLVMValueRef root_index[TYPE_MAX_RANK];
   cg_root_index(cg, m->dst.place, index, root_index);
   for (int i = 0; i < m->run; i++) values[i] = cg_to_memory(cg, m->dst.dtype, values[i]);
-  if (m->run == 1)
-    store_one(m, root_index, values[0]);
+  if (m->run == 1 || m->adds)
+    store_singly(m, root_index, values);
   else
     store_run(m, root_index, values);
 }
@@ -329,10 +338,12 @@ static void fill_fragment(Move *m) {
   for (int64_t r = 0; r < registers; r++) LLVMBuildStore(cg->builder, value, register_slot(cg, &m->dst, r));
 }
 
+// copy and atomic_add, whose operands and attributes are the same.
 void cg_copy_threads(Cg *cg, const TirOp *op) {
   bool bounded = op->attrs[COPY_bounded] != 0;
   Move m = {.cg = cg,
             .op = op,
+            .adds = op->kind == OP_atomic_add,
             .src = side_of(cg, op->args[0], bounded),
             .dst = side_of(cg, op->args[1], bounded),
             .run = 1};

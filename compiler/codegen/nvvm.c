@@ -119,18 +119,17 @@ void nvvm_tma_load(Cg *cg, LLVMValueRef shared, LLVMValueRef mbar, LLVMValueRef 
   effect(cg, names[rank - 1], n, args);
 }
 
-void nvvm_tma_store(Cg *cg, LLVMValueRef shared, LLVMValueRef map, int rank,
-                    LLVMValueRef const *coordinates) {
-  static const char *const names[] = {
-      "llvm.nvvm.cp.async.bulk.tensor.s2g.tile.1d", "llvm.nvvm.cp.async.bulk.tensor.s2g.tile.2d",
-      "llvm.nvvm.cp.async.bulk.tensor.s2g.tile.3d", "llvm.nvvm.cp.async.bulk.tensor.s2g.tile.4d",
-      "llvm.nvvm.cp.async.bulk.tensor.s2g.tile.5d"};
+void nvvm_tma_store(Cg *cg, LLVMValueRef shared, LLVMValueRef map, int rank, LLVMValueRef const *coordinates,
+                    bool adds) {
+  char name[64];
+  snprintf(name, sizeof name, "llvm.nvvm.cp.async.bulk.tensor.%s.tile.%dd", adds ? "reduce.add" : "s2g",
+           rank);
   LLVMValueRef args[MAX_ARGS] = {shared, map};
   int n = 2;
   for (int i = 0; i < rank; i++) args[n++] = coordinates[i];
   args[n++] = LLVMConstInt(cg->i64, 0, false);
   args[n++] = imm1(cg, false);
-  effect(cg, names[rank - 1], n, args);
+  effect(cg, name, n, args);
 }
 
 void nvvm_bulk_commit(Cg *cg) {

@@ -29,7 +29,9 @@ void nvvm_fence_proxy_async_shared(Cg *cg);  // .shared::cta
 // TMA; coordinates innermost first, `map` a generic pointer; PTX ISA 9.7.9.25.5
 void nvvm_tma_load(Cg *cg, LLVMValueRef shared, LLVMValueRef mbar, LLVMValueRef map, int rank,
                    LLVMValueRef const *coordinates);
-void nvvm_tma_store(Cg *cg, LLVMValueRef shared, LLVMValueRef map, int rank, LLVMValueRef const *coordinates);
+// `adds`: to what lies there, element by element, instead of replacing it (PTX ISA 9.7.9.25.5.3).
+void nvvm_tma_store(Cg *cg, LLVMValueRef shared, LLVMValueRef map, int rank, LLVMValueRef const *coordinates,
+                    bool adds);
 void nvvm_bulk_commit(Cg *cg);
 void nvvm_bulk_wait(Cg *cg, int pending, bool read);
 

@@ -6,8 +6,8 @@
 
 static const char *const modules[] = {"T", "tl", "tilelang", "language", "math", "torch", "GemmWarpPolicy"};
 
-static const Builtin *const tables[] = {builtins_tile, builtins_memory, builtins_loop,
-                                        builtins_sync, builtins_math,   builtins_python};
+static const Builtin *const tables[] = {builtins_tile, builtins_memory, builtins_loop,  builtins_sync,
+                                        builtins_math, builtins_python, builtins_atomic};
 
 enum { TABLE_COUNT = sizeof tables / sizeof *tables, MODULE_COUNT = sizeof modules / sizeof *modules };
 
@@ -34,13 +34,8 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(any_sync),
                                 LATER(assume),
                                 LATER(async_copy),
-                                LATER(atomic_add),
                                 LATER(atomic_addx2),
                                 LATER(atomic_addx4),
-                                LATER(atomic_load),
-                                LATER(atomic_max),
-                                LATER(atomic_min),
-                                LATER(atomic_store),
                                 LATER(attr),
                                 LATER(ballot_sync),
                                 LATER(barrier_arrive),

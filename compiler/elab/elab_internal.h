@@ -96,7 +96,7 @@ const char *builtin_nearest(const char *name);
 bool builtin_is_module(const char *name);
 
 extern const Builtin builtins_python[], builtins_math[], builtins_memory[], builtins_tile[], builtins_sync[],
-    builtins_loop[], builtins_method[];
+    builtins_loop[], builtins_method[], builtins_atomic[];
 
 // ---- elab.c
 

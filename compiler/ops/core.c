@@ -6,6 +6,7 @@
 
 #include "ops/ops_internal.h"
 
+static const char *const atomic_ops[] = {"add", "max", "min", NULL};
 static const char *const loop_kinds[] = {"serial", "unroll", "pipelined", NULL};
 
 #define NO_ROW(name)
@@ -131,6 +132,39 @@ static const OpDef core_ops[] = {
                   .noperands = 2,
                   .variadic = true,
                   .attrs = {{.name = "in_bounds", .kind = ATTR_BOOL}}},
+    [OP_atomic] =
+        {.name = "atomic",
+         .group = GROUP_MEMORY,
+         .operands = {{.name = "dst", .access = READS | WRITES | ATOMIC, .spaces = IN_GLOBAL | IN_SHARED},
+                      {.name = "value"}},
+         .noperands = 2,
+         .variadic = true,
+         .attrs = {{.name = "in_bounds", .kind = ATTR_BOOL},
+                   {.name = "order", .kind = ATTR_ENUM, .names = op_order_names},
+                   {.name = "op", .kind = ATTR_ENUM, .names = atomic_ops},
+                   {.name = "prev", .kind = ATTR_BOOL}},
+         .nresults = 1,
+         .check = op_check_atomic},
+    [OP_atomic_load] =
+        {.name = "atomic_load",
+         .group = GROUP_MEMORY,
+         .operands = {{.name = "src", .access = READS | ATOMIC, .spaces = IN_GLOBAL | IN_SHARED}},
+         .noperands = 1,
+         .variadic = true,
+         .attrs = {{.name = "in_bounds", .kind = ATTR_BOOL},
+                   {.name = "order", .kind = ATTR_ENUM, .names = op_order_names}},
+         .nresults = 1,
+         .check = op_check_atomic},
+    [OP_atomic_store] =
+        {.name = "atomic_store",
+         .group = GROUP_MEMORY,
+         .operands = {{.name = "dst", .access = WRITES | ATOMIC, .spaces = IN_GLOBAL | IN_SHARED},
+                      {.name = "value"}},
+         .noperands = 2,
+         .variadic = true,
+         .attrs = {{.name = "in_bounds", .kind = ATTR_BOOL},
+                   {.name = "order", .kind = ATTR_ENUM, .names = op_order_names}},
+         .check = op_check_atomic},
     [OP_cell] = {.name = "cell",
                  .group = GROUP_MEMORY,
                  .operands = {{.name = "initial", .optional = true}},

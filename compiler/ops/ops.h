@@ -50,7 +50,19 @@ typedef enum { LOOP_SERIAL, LOOP_UNROLL, LOOP_PIPELINED, LOOP_KIND_COUNT } LoopK
 
 enum { OP_MAX_OPERANDS = 6, OP_MAX_ATTRS = 8, OP_MAX_RESULTS = TYPE_MAX_RANK };
 
-typedef enum { READS = 1, WRITES = 2, ACCUMULATES = 3 } Access;
+// ATOMIC goes with the others: such accesses of one buffer need no order among themselves.
+typedef enum { READS = 1, WRITES = 2, ACCUMULATES = 3, ATOMIC = 4 } Access;
+
+// What `atomic` does to the element, and the memory orders, which are those of C11.
+typedef enum { ATOMIC_ADD, ATOMIC_MAX, ATOMIC_MIN, ATOMIC_OP_COUNT } AtomicOp;
+typedef enum {
+  ORDER_RELAXED,
+  ORDER_ACQUIRE,
+  ORDER_RELEASE,
+  ORDER_ACQ_REL,
+  ORDER_SEQ_CST,
+  ORDER_COUNT
+} MemoryOrder;
 
 typedef struct {
   const char *name;
@@ -102,6 +114,7 @@ bool op_lookup(Str name, OpKind *out);
 int op_attr_index(const OpDef *def, const char *name);  // -1 when there is none
 // The spelling of every Path in order, NULL-terminated: the names of an ATTR_ENUM.
 extern const char *const op_path_names[];
+extern const char *const op_order_names[];  // of every MemoryOrder, likewise
 // The operand's index letters under these attributes. False: it has none.
 bool op_operand_index(const OpDef *def, int operand, const int64_t *attrs, char out[TYPE_MAX_RANK + 1]);
 
@@ -120,14 +133,16 @@ enum { SYNC_id, SYNC_count };         // sync_threads: named barrier and its thr
 enum { EXPECT_arrive };               // mbar_expect_tx
 enum { VIEW_drop };                   // mask of source dimensions that the result lacks
 enum { ACCESS_in_bounds };            // load, store: proven, no guard needed
-enum { BULK_pending, BULK_read };     // bulk_wait
-enum { TMEM_columns };                // tmem_alloc, tmem_dealloc
+enum { ATOMIC_in_bounds, ATOMIC_order, ATOMIC_op, ATOMIC_prev };  // prev: the result is used
+enum { BULK_pending, BULK_read };                                 // bulk_wait
+enum { TMEM_columns };                                            // tmem_alloc, tmem_dealloc
 enum {
   COPY_path,
   COPY_map,
   COPY_bounded
 };  // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor
 enum { FILL_path };
+enum { ATOMIC_ADD_path = COPY_path, ATOMIC_ADD_map = COPY_map, ATOMIC_ADD_bounded = COPY_bounded };
 enum { GEMM_path, GEMM_trans_a, GEMM_trans_b, GEMM_explicit };  // explicit: tcgen05_gemm, no wait is added
 
 #endif

@@ -17,6 +17,10 @@ enum {
   IN_MEMORY = IN_GLOBAL | IN_SHARED | IN_TMEM | IN_FRAGMENT,
 };
 
+// The checks of atomic.c: of the three element ops, and of the type that an op may add to in memory.
+bool op_check_atomic(const OpCall *call);
+bool op_check_atomic_type(const OpCall *call, AtomicOp op);
+
 // The row of a core op; `kind` is below the first tile op.
 const OpDef *op_core_def(OpKind kind);
 

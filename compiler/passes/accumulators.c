@@ -170,9 +170,8 @@ static void split_tmem_moves(PassCx *cx, TirKernel *kernel) {
     TirValue *from = src;
     if (needs_fragment(src, dst)) from = through_fragment(cx, &b, from, src);
     if (needs_fragment(dst, from)) from = through_fragment(cx, &b, from, dst);
-    if (from == src) continue;
-    rule_make_copy(&b, from, dst);
-    tir_remove(op);
+    for (int a = 0; a < op->nargs; a++)
+      if (op->args[a] == src) op->args[a] = from;
   }
 }
 

@@ -26,6 +26,7 @@ typedef struct {
   TirOp *divergent;     // the innermost enclosing op under thread-dependent control, or NULL
   TirOp *reported;      // the divergent op that was reported last
   Meeting wanted;       // what a walk without insertion would have needed under divergent control
+  Meeting needed;       // of all meetings since it was emptied
   bool insert;          // false: only follow the state (to find a loop's entry state)
   bool ok;
 } Barriers;
@@ -209,6 +210,8 @@ static bool check_together(Barriers *s, TirOp *op) {
 
 static void meet(Barriers *s, TirOp *before, Meeting meeting, Touch *state) {
   if (!meeting.sync) return;
+  s->needed.sync = true;
+  s->needed.proxy_fence |= meeting.proxy_fence;
   meeting.tmem_fence |= hazards_in_tmem(&s->hazards, state);
   hazards_met(&s->hazards, state, meeting);
   if (!s->insert) return;
@@ -232,9 +235,33 @@ static void walk_bodies(Barriers *s, TirOp *op, Touch *state, bool may_skip) {
   for (int i = 0; i < s->hazards.count; i++) state[i] = joined[i];
 }
 
+static void walk_loop(Barriers *s, TirOp *op, Touch *state);
+
+// What the loop would need, entered in this state.
+static Meeting needed_in_loop(Barriers *s, TirOp *op, const Touch *state) {
+  Meeting outer = s->needed;
+  s->insert = false;
+  s->needed = (Meeting){0};
+  walk_loop(s, op, hazards_copy(&s->hazards, state));
+  Meeting needed = s->needed;
+  s->needed = outer;
+  s->insert = true;
+  return needed;
+}
+
+// One meeting before the loop instead of one a turn, where only what stands before it asks for them.
+static void meet_before_loop(Barriers *s, TirOp *op, Touch *state) {
+  Meeting needed = needed_in_loop(s, op, state);
+  if (!needed.sync) return;
+  Touch *met = hazards_copy(&s->hazards, state);
+  hazards_met(&s->hazards, met, needed);
+  if (!needed_in_loop(s, op, met).sync) meet(s, op, needed, state);
+}
+
 // The state at the head of a loop holds for its first and for every later turn.
 static void walk_loop(Barriers *s, TirOp *op, Touch *state) {
   bool insert = s->insert;
+  if (insert && !s->divergent) meet_before_loop(s, op, state);
   s->insert = false;
   for (bool grew = true; grew;) {
     Touch *turn = hazards_copy(&s->hazards, state);
@@ -315,7 +342,7 @@ static void walk_block(Barriers *s, TirBlock *block, Touch *state) {
     next = op->next;
     while (next && next->kind == OP_wait) next = next->next;  // goes with its op
     OpGroup group = op_def(op->kind)->group;
-    if (op->kind == OP_parallel || op->kind == OP_load || op->kind == OP_store)
+    if (op->kind == OP_parallel || tile_is_element(op))
       walk_effect(s, op, state);
     else if (group == GROUP_CONTROL)
       walk_control(s, op, state);

@@ -11,6 +11,7 @@ enum {
   ASYNC_READ = 1 << 2,   // seen complete by one thread only
   ASYNC_WRITE = 1 << 3,  // likewise
   UNFENCED = 1 << 4,     // generic writes that the async proxy may not see (PTX ISA 9.7.13.4)
+  ATOMIC_ACCESS = 1 << 8,
   TMEM_READ = 1 << 5,
   TMEM_WRITE = 1 << 6,
   WAITED = 1 << 7,
@@ -108,6 +109,7 @@ static void meet_for_tmem(Touch touch, unsigned access, bool async, Meeting *out
 static void meet_for_memory(Touch touch, unsigned access, bool async, Meeting *out) {
   Touch conflicts = GENERIC_WRITE | ASYNC_WRITE;
   if (access & WRITES) conflicts |= GENERIC_READ | ASYNC_READ;
+  if (async || !(access & ATOMIC)) conflicts |= ATOMIC_ACCESS;
   if (touch & conflicts) out->sync = true;
   if (async && (touch & UNFENCED)) out->sync = out->proxy_fence = true;
 }
@@ -149,6 +151,7 @@ static Touch touch_of(const Effect *effect, Path path) {
   }
   if (path == PATH_TMA_LOAD || path == PATH_MMA) return 0;
   bool store = path == PATH_TMA_STORE;
+  if (effect->access & ATOMIC && !store) return ATOMIC_ACCESS | (effect->access & WRITES ? UNFENCED : 0);
   if (effect->access & READS) touch |= store ? ASYNC_READ : GENERIC_READ;
   if (effect->access & WRITES) touch |= store ? ASYNC_WRITE : GENERIC_WRITE | UNFENCED;
   return touch;

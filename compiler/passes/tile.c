@@ -64,7 +64,8 @@ TirOp *tile_outermost(TirOp *op, OpKind kind) {
 }
 
 bool tile_is_element(const TirOp *op) {
-  return op->kind == OP_load || op->kind == OP_store;
+  return op->kind == OP_load || op->kind == OP_store || op->kind == OP_atomic || op->kind == OP_atomic_load ||
+         op->kind == OP_atomic_store;
 }
 
 bool tile_is_fragment(const TirValue *value) {

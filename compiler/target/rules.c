@@ -96,6 +96,17 @@ bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   return false;
 }
 
+// TMA adds where it lies (PTX ISA 9.7.9.25.5.3) what threads would add with an atomic each.
+bool rule_atomic_add(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
+  TirValue *src = op->args[0], *dst = op->args[1];
+  if (!check_addressable(target, op, src, ds) || !check_countable(op, dst, ds)) return false;
+  bool tma = variant_tma && src->type.space == SPACE_SHARED && dst->type.space == SPACE_GLOBAL &&
+             rule_tma_legal(target, src, dst);
+  op->attrs[ATOMIC_ADD_path] = tma ? PATH_TMA_STORE : PATH_THREADS;
+  op->attrs[ATOMIC_ADD_bounded] = inside(src) && inside(dst);
+  return true;
+}
+
 bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   (void)variant_tma;
   if (!check_addressable(target, op, op->args[0], ds) || !check_countable(op, op->args[0], ds)) return false;

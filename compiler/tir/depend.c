@@ -73,7 +73,8 @@ static void search_load(Search *search, const TirOp *op) {
 
 static void search_value(Search *search, const TirValue *value) {
   const TirOp *op = value->op;
-  if (op->kind == OP_thread_idx || op->kind == OP_parallel)
+  bool differs = op->kind == OP_atomic || op->kind == OP_atomic_load;  // each thread at its own time
+  if (op->kind == OP_thread_idx || op->kind == OP_parallel || differs)
     search->found = true;
   else if (op->kind == OP_get)
     search_cell(search, op->args[0]);

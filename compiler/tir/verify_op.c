@@ -237,7 +237,11 @@ static bool verify_memory(Verifier *v, const TirOp *op) {
   if (op->kind == OP_alloc_barrier) return verify_alloc_barrier(v, op);
   if (op->kind == OP_view) return verify_view(v, op);
   if (op->kind == OP_load) return verify_access(v, op, &op->results[0]->type, 1);
-  if (op->kind == OP_store) return verify_access(v, op, arg_type(op, 1), 2);
+  if (op->kind == OP_store || op->kind == OP_atomic_store) return verify_access(v, op, arg_type(op, 1), 2);
+  if (op->kind == OP_atomic_load) return verify_access(v, op, &op->results[0]->type, 1);
+  if (op->kind == OP_atomic)
+    return is_scalar(&op->results[0]->type, buffer->dtype) ? verify_access(v, op, arg_type(op, 1), 2)
+                                                           : verify_fail(v, op, "the result is an element");
   return verify_cell(v, op);
 }
 

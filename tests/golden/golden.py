@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Golden output: for each lang-examples/NAME.tile the tile IR after the passes (NAME.tir) and the skeleton of the PTX
-(NAME.ptx.skeleton: its tcgen05, TMA, mbarrier, fence, barrier and branch instructions in order, registers left out).
+(NAME.ptx.skeleton: its tcgen05, TMA, mbarrier, fence, barrier, atomic and branch instructions in order, registers left out).
 
     python3 tests/golden/golden.py --tilec build/bin/tilec            compares; prints a unified diff; exit 1 when they differ
     python3 tests/golden/golden.py --tilec build/bin/tilec --update   rewrites the files to what the compiler does now
@@ -15,7 +15,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-KEPT = re.compile(r"(tcgen05|cp\.async|cp\.reduce|mbarrier|fence|bar|barrier|membar|elect|griddepcontrol|setmaxnreg|wgmma|bra|ret|exit|trap)\b")
+KEPT = re.compile(r"(tcgen05|cp\.async|cp\.reduce|mbarrier|fence|bar|barrier|membar|elect|griddepcontrol|setmaxnreg|wgmma|atom|red|bra|ret|exit|trap)\b")
 REGISTER = re.compile(r"%(?:r|rd|rs|f|fd|h|hh|b|p|q|SP|SPL)\d*\b")
 LABEL = re.compile(r"\$L__(?:BB|func|tmp)\w*")
 

@@ -66,6 +66,16 @@ def int8_product(inputs):
     return inputs["A"].astype(np.int32) @ inputs["B"].astype(np.int32)
 
 
+def histogram_inputs(random, size):
+    return {"values": random.integers(-3, 260, size).astype(np.int32), "counts": random.integers(0, 100, 256).astype(np.int32)}
+
+
+def counted(inputs):
+    values = inputs["values"]
+    inside = values[(values >= 0) & (values < 256)]
+    return inputs["counts"] + np.bincount(inside, minlength=256).astype(np.int32)
+
+
 def gelu_of_product(inputs):
     x = product(inputs) + inputs["bias"].astype(np.float64)
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
@@ -90,6 +100,7 @@ EXAMPLES = {
     "gemm_async": (GEMMS, gemm_inputs, "C", product, near),
     "gemm_fp8": ([(256, 256, 256), (129, 257, 80), (1, 16, 16), (130, 64, 0)], fp8_inputs, "C", scaled_product, near),
     "gemm_int8": ([(256, 256, 256), (65, 144, 80), (1, 1, 1), (130, 64, 0)], int8_inputs, "C", int8_product, exact),
+    "histogram": ([(20000,), (4096,), (1,)], histogram_inputs, "counts", counted, exact),
     "gemm_epilogue": (GEMMS, epilogue_inputs, "C", gelu_of_product, near),
 }
 

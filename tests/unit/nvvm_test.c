@@ -16,7 +16,8 @@ static void use_memory(Cg *cg, LLVMValueRef shared, LLVMValueRef map) {
   nvvm_fence_proxy_async_shared(cg);
   for (int rank = 1; rank <= 5; rank++) {
     nvvm_tma_load(cg, shared, shared, map, rank, coordinates);
-    nvvm_tma_store(cg, shared, map, rank, coordinates);
+    nvvm_tma_store(cg, shared, map, rank, coordinates, false);
+    nvvm_tma_store(cg, shared, map, rank, coordinates, true);
   }
   nvvm_bulk_commit(cg);
   nvvm_bulk_wait(cg, 0, true);

@@ -45,6 +45,13 @@ static void emit_fill(Cg *cg, const TirOp *op) {
   }
 }
 
+static void emit_atomic_add(Cg *cg, const TirOp *op) {
+  if (op->attrs[ATOMIC_ADD_path] == PATH_TMA_STORE)
+    cg_copy_tma(cg, op);
+  else
+    cg_copy_threads(cg, op);
+}
+
 static void emit_gemm(Cg *cg, const TirOp *op) {
   if (op->attrs[GEMM_path] == PATH_MMA)
     sm100a_gemm(cg, op);
@@ -64,5 +71,6 @@ const CgTarget cg_sm100a = {
             [OP_copy] = emit_copy,
             [OP_fill] = emit_fill,
             [OP_gemm] = emit_gemm,
+            [OP_atomic_add] = emit_atomic_add,
         },
 };
