@@ -23,13 +23,15 @@ static const TypeRow rows_of_types[] = {
     [MMA_E2M1_PACKED] = {"e2m1", 32, 8, 0},
     [MMA_U8] = {"u8", 16, 4, 0},
     [MMA_S8] = {"s8", 16, 4, 0},
+    [MMA_U4] = {"u4", 32, 8, 0},
+    [MMA_S4] = {"s4", 32, 8, 0},
 };
 
 const char *mma_type_name(MmaType type) {
   return rows_of_types[type].name;
 }
 bool mma_type_is_int(MmaType type) {
-  return type == MMA_U8 || type == MMA_S8;
+  return type >= MMA_U8;
 }
 int mma_type_per_unit(MmaType type) {
   return rows_of_types[type].per_unit;
@@ -91,6 +93,12 @@ static void decode_unit(const Scratch *tables, MmaType type, const uint8_t unit[
       break;
     case MMA_S8:
       out[i] = (int8_t)unit[i];
+      break;
+    case MMA_U4:
+      out[i] = (float)packed_bits(unit, i, 4);
+      break;
+    case MMA_S4:
+      out[i] = (float)((int)(packed_bits(unit, i, 4) ^ 8) - 8);
       break;
     }
   }
@@ -185,6 +193,8 @@ void mma_load_word(Machine *machine, uint32_t word, int row, int k, const MmaTar
   case MMA_E2M1_PACKED:
   case MMA_U8:
   case MMA_S8:
+  case MMA_U4:
+  case MMA_S4:
     decode_unit(tables, target->type, bytes, values);
     break;
   }

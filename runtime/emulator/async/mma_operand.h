@@ -18,6 +18,8 @@ typedef enum {
   MMA_E2M1_PACKED,  // two per byte
   MMA_U8,
   MMA_S8,
+  MMA_U4,  // these two in registers only
+  MMA_S4,
 } MmaType;
 
 const char *mma_type_name(MmaType type);

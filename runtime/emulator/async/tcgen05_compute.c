@@ -82,6 +82,36 @@ static void begin_tile(NumTile *tile, int rows, int k) {
   memset(tile->scale_is_nan, 0, sizeof tile->scale_is_nan);
 }
 
+static void clear_column(const Compute *c, int n) {
+  const Idesc *idesc = &c->op->idesc;
+  for (int k = 0; k < idesc->k; k++) {
+    if (mma_type_is_int(idesc->b))
+      c->scratch->int_b[n * idesc->k + k] = 0;
+    else
+      num_tile_set(&c->scratch->b, n, k, 0, 0);
+  }
+}
+
+// The mask has 1, 2 or 4 parts, for M of 128, 64 and 32. A part alternates between runs of columns that are used and
+// runs that are zero, begins with the kind that its bit of the first-span field names, and leaves out as many columns of
+// that sequence as its start count says (PTX ISA 9.7.16.4.3; which span field is which the ISA's table and its examples
+// tell differently, and this follows the examples).
+static void clear_masked_columns(const Compute *c) {
+  uint64_t word = c->op->zero_columns;
+  if (!(word >> 39 & 1)) return;
+  int zeroed = (int)(word >> 40 & 0xFF) + 1, used = (int)(word >> 48 & 0xFF) + 1, n = c->op->idesc.n;
+  int parts = 128 / c->op->idesc.m, columns = n / parts;
+  for (int part = 0; part < parts; part++) {
+    bool first = word >> (32 + part) & 1;
+    int start = (int)(word >> 8 * part & 0xFF);
+    for (int i = 0; i < columns; i++) {
+      int at = (i + start) % (zeroed + used);
+      bool zero = first ? at < zeroed : at >= used;
+      if (zero) clear_column(c, part * columns + i);
+    }
+  }
+}
+
 static bool load_b(const Compute *c) {
   const Idesc *idesc = &c->op->idesc;
   int rows = idesc->n / c->op->group;
@@ -92,6 +122,7 @@ static bool load_b(const Compute *c) {
                          half * rows, rows, &target))
       return false;
   }
+  clear_masked_columns(c);
   return true;
 }
 

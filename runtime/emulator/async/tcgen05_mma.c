@@ -95,8 +95,10 @@ static bool read_tail(Machine *machine, Warp *warp, const Inst *inst, int lane, 
       enable_seen = true;
       op->read_d = op_get(warp, operand, lane) & 1;
     } else if (inst_has(inst, MOD_ws)) {
-      if (op_get(warp, operand, lane) == 0) continue;
-      machine_fault(machine, warp, lane, "tcgen05.mma.ws: zero-column masks are not supported");
+      op->zero_columns = op_get(warp, operand, lane);
+      if (!(op->zero_columns >> 56 & 0x3F)) continue;
+      machine_fault(machine, warp, lane,
+                    "tcgen05.mma.ws: a zero-column mask that shifts columns (bits 56-61) is not supported");
       return false;
     } else {
       op->d_scale_down = (int)op_get(warp, operand, lane);
@@ -136,6 +138,14 @@ static int tail_count(const Inst *inst, OperandKind kind) {
   return count;
 }
 
+// What follows enable-input-d under .ws: the mask of zero columns, which only a register can hold.
+static bool has_narrow_mask(const Inst *inst) {
+  int seen = 0;
+  for (int i = 4; i < inst->nops; i++)
+    if (inst->ops[i].kind == OPERAND_REG && ++seen == 2) return inst->ops[i].row != ROW_64;
+  return false;
+}
+
 static const char *select_mma(Inst *inst) {
   MmaKind kind = kind_of(inst);
   if (inst_mod_in(inst, MC_KIND) == MOD_COUNT) return "the kind is missing";
@@ -146,6 +156,8 @@ static const char *select_mma(Inst *inst) {
     return ".ashift is not supported: nothing documents what its first row receives";
   if (inst_has(inst, MOD_ws) && (inst_has(inst, MOD_cta_group_2) || kind_is_scaled(kind)))
     return ".ws is for cta_group::1 and unscaled kinds";
+  if (inst_has(inst, MOD_ws) && has_narrow_mask(inst))
+    return "the zero-column mask must be a 64-bit register";
   if (kind_is_scaled(kind) != inst_has(inst, MOD_block_scale))
     return "block_scale and kind do not go together";
   if (inst_has(inst, MOD_block16) && kind != KIND_MXF4NVF4) return "block16 is for kind::mxf4nvf4";

@@ -19,7 +19,8 @@ typedef struct {
   SmemDesc a, b;
   bool read_d;
   int d_scale_down;
-  bool masked;  // disable-output-lane: bit i = do not write lane i (of both CTAs, 128 each)
+  uint64_t zero_columns;  // .ws: descriptor of the columns of B that count as zero; 0: none
+  bool masked;            // disable-output-lane: bit i = do not write lane i (of both CTAs, 128 each)
   uint32_t mask[8];
   uint32_t scale_a, scale_b;  // tensor memory addresses
   int scale_vector;           // scales per row: 0 for unscaled kinds

@@ -2,6 +2,7 @@
 import atexit, os, shutil, tempfile
 from harness import case
 import forms_engines
+import forms_matrix  # adds kernels to those of forms_engines
 
 folder = tempfile.mkdtemp(prefix='engines')
 atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -13,6 +13,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, here)
 import forms
 import forms_engines
+import forms_matrix  # adds kernels to those of forms_engines
 import forms_more
 
 SOURCES = os.path.join(here, '..', '..', '..', 'runtime', 'emulator')
@@ -131,7 +132,7 @@ def check(emu):
     all_tests, errors, mentioned, count = tests(), [], [], 0
     for number, section, pattern, where in rows():
         if section == '[refused]':
-            mentioned.append(pattern.split()[1])
+            mentioned += re.findall(r'[a-z][\w.:]*\.[\w.:]*', pattern)
             error = refusal(emu, pattern, where) if emu else None
             errors += [f'coverage.txt:{number}: {error}'] if error else []
             continue
