@@ -115,6 +115,8 @@ static const NumFormat *format_of(MmaType type) {
     return &num_e2m1;
   case MMA_U8:
   case MMA_S8:
+  case MMA_U4:
+  case MMA_S4:
     break;
   }
   return NULL;
