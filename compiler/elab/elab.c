@@ -44,6 +44,7 @@ Region *elab_region_push(Elab *e, RegionKind kind, Span span, bool thread_depend
   *region = (Region){.parent = e->region, .kind = kind, .span = span};
   region->depth = e->region ? e->region->depth + 1 : 0;
   region->thread_dependent = thread_dependent || (e->region && e->region->thread_dependent);
+  region->parted = e->region && e->region->thread_dependent ? e->region->parted : span;
   return e->region = region;
 }
 
@@ -72,11 +73,6 @@ static const Region *enclosing(const Region *region, RegionKind kind) {
   return NULL;
 }
 
-static const Region *dependent_region(const Region *region) {
-  while (region->parent && region->parent->thread_dependent) region = region->parent;
-  return region;
-}
-
 bool elab_placed(Elab *e, Span span, const char *what, bool together) {
   if (e->region->kind == REGION_HOST) {
     diag_error(e->ds, DIAG_kernel_form, span, "%s stands outside `with Kernel(…)`", what);
@@ -95,7 +91,7 @@ bool elab_placed(Elab *e, Span span, const char *what, bool together) {
     diag_error(e->ds, DIAG_not_supported, span,
                "%s under a condition that threads may decide differently: warp roles are not supported yet",
                what);
-    diag_note(e->ds, dependent_region(e->region)->span, "the condition is here");
+    diag_note(e->ds, e->region->parted, "the condition is here");
     return false;
   }
   return true;
@@ -250,7 +246,7 @@ static void elaborate_kernel(Elab *e, Name name) {
   e->initialized = map_new(e->arena);
   e->steps = 0;
   e->stopped = false;
-  e->function_region = e->host;
+  e->frame = NULL;
   e->region = e->host;
   e->scope = e->globals;
   run_kernel_function(e, value.function);

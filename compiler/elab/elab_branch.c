@@ -6,7 +6,7 @@
 // `if` stand one behind the other in tile IR, since no thread runs two of them.
 #include "elab/elab_internal.h"
 
-static bool known_truth(const Value *value, bool *out) {
+bool elab_known_truth(const Value *value, bool *out) {
   int64_t number;
   if (value->kind == VALUE_STAGED && tir_const_int(value->staged, &number)) {
     *out = number != 0;
@@ -20,20 +20,19 @@ static bool known_truth(const Value *value, bool *out) {
 // ---- bodies
 
 typedef struct {
-  Region *unrolled;
+  Region *region;
   TirBlock *block;
 } Outside;
 
 static Outside enter_body(Elab *e, TirBlock *body, Span span, bool dependent) {
-  Outside outside = {e->unrolled_region, e->b.block};
+  Outside outside = {e->region, e->b.block};
   e->b.block = body;
   elab_region_push(e, REGION_BRANCH, span, dependent);
   return outside;
 }
 
 static void leave_body(Elab *e, Outside outside) {
-  elab_region_pop(e);
-  e->unrolled_region = outside.unrolled;
+  e->region = outside.region;
   e->b.block = outside.block;
 }
 
@@ -47,18 +46,24 @@ static Span span_of(const Stmt *stmt, int index) {
   return index < stmt->branch.narms ? stmt->branch.arms[index].span : stmt->span;
 }
 
-// An ordinary branch: `test` decides between this arm and those behind it.
-static void exec_staged_if(Elab *e, const Stmt *stmt, int index, TirValue *test) {
+// An ordinary branch: `test` decides between this arm and those behind it. Where one side ends with a jump, the other
+// goes on with what follows the branch.
+static Flow exec_staged_if(Elab *e, const Stmt *stmt, int index, TirValue *test) {
   Span span = span_of(stmt, index);
   bool dependent = tir_differs_among(test, elab_active(e));
   e->b.span = span;
   TirOp *branch = tir_if(&e->b, test);
   Outside outside = enter_body(e, branch->bodies[0], span, dependent);
-  exec_block(e, block_of(stmt, index));
+  Flow yes = exec_block(e, block_of(stmt, index));
+  TirBlock *end = e->b.block;
   leave_body(e, outside);
   outside = enter_body(e, branch->bodies[1], span, dependent);
-  exec_arms(e, stmt, index + 1);
+  Flow no = exec_arms(e, stmt, index + 1);
+  if (no == FLOW_NEXT) end = e->b.block;
   leave_body(e, outside);
+  if (yes != FLOW_NEXT && no != FLOW_NEXT) return FLOW_LEFT;
+  if (yes != no) elab_go_on_in(e, end, span, dependent);
+  return FLOW_NEXT;
 }
 
 // ---- roles
@@ -71,7 +76,11 @@ typedef struct {
   TirThreadSet rest;
   TirValue *tests[MAX_TESTS];
   int ntests;
-  TirOp *last;  // the last role made
+  TirOp *last;              // the last role made
+  int first;                // index of the first arm
+  TirThreadSet gone;        // threads whose arm ended with a jump
+  int left[MAX_TESTS + 1];  // which arms that were
+  int nleft;
 } Chain;
 
 static TirThreadSet whole(TirThreads threads) {
@@ -94,11 +103,28 @@ static void subtract(TirThreadSet *set, const TirThreadSet *what) {
   for (int t = 0; t < TIR_MAX_THREADS; t++) set->has[t] = set->has[t] && !what->has[t];
 }
 
-// What tells the threads of an arm from the others: its own condition (NULL for `else`) and none of those before.
-static TirValue *membership(Elab *e, const Chain *chain, TirValue *test) {
-  TirValue *value = test;
-  for (int i = 0; i < chain->ntests; i++) {
+// What tells the threads of arm number `arm` from the others: its own condition (none for `else`) and none of those
+// before.
+static TirValue *membership(Elab *e, const Chain *chain, int arm) {
+  TirValue *value = arm < chain->ntests ? chain->tests[arm] : NULL;
+  for (int i = 0; i < arm; i++) {
     TirValue *other = tir_unary(&e->b, OP_not, chain->tests[i]);
+    value = value ? tir_binary(&e->b, OP_and, value, other) : other;
+  }
+  return value;
+}
+
+// How the arm of `set` ends.
+static void note_flow(Chain *chain, Flow flow, const TirThreadSet *set, int arm) {
+  if (flow == FLOW_NEXT) return;
+  for (int t = 0; t < TIR_MAX_THREADS; t++) chain->gone.has[t] = chain->gone.has[t] || set->has[t];
+  chain->left[chain->nleft++] = arm;
+}
+
+static TirValue *has_stayed(Elab *e, const Chain *chain) {
+  TirValue *value = NULL;
+  for (int i = 0; i < chain->nleft; i++) {
+    TirValue *other = tir_unary(&e->b, OP_not, membership(e, chain, chain->left[i]));
     value = value ? tir_binary(&e->b, OP_and, value, other) : other;
   }
   return value;
@@ -113,11 +139,11 @@ static Outside enter_role(Elab *e, Chain *chain, TirThreads threads, Span span) 
 }
 
 // Where the threads of `set` go on: in a role, in a branch, or right here when they are all.
-static Outside enter_set(Elab *e, Chain *chain, const TirThreadSet *set, TirValue *test, Span span) {
+static Outside enter_set(Elab *e, Chain *chain, const TirThreadSet *set, int arm, Span span) {
   TirThreads range;
   if (tir_thread_range(set, &range)) return enter_role(e, chain, range, span);
   e->b.span = span;
-  TirOp *branch = tir_if(&e->b, membership(e, chain, test));
+  TirOp *branch = tir_if(&e->b, membership(e, chain, arm));
   return enter_body(e, branch->bodies[0], span, true);
 }
 
@@ -127,7 +153,7 @@ static void remark_idle(Elab *e, const Chain *chain, Span span) {
 }
 
 // The arm for the threads of `set` that are left. An arm of all threads needs no branch.
-static Flow exec_set(Elab *e, const Stmt *stmt, int index, Chain *chain, TirThreadSet *set, TirValue *test) {
+static Flow exec_set(Elab *e, const Stmt *stmt, int index, Chain *chain, TirThreadSet *set) {
   intersect(set, &chain->rest);
   const Block *block = block_of(stmt, index);
   if (set_size(set) == tir_thread_count(chain->active)) {
@@ -135,13 +161,15 @@ static Flow exec_set(Elab *e, const Stmt *stmt, int index, Chain *chain, TirThre
     return exec_block(e, block);
   }
   if (set_size(set) == 0) {
-    if (test) remark_idle(e, chain, span_of(stmt, index));
+    if (index < stmt->branch.narms) remark_idle(e, chain, span_of(stmt, index));
     return FLOW_NEXT;
   }
   if (block->count == 0) return FLOW_NEXT;
-  Outside outside = enter_set(e, chain, set, test, span_of(stmt, index));
-  exec_block(e, block);
+  int arm = index - chain->first;
+  Outside outside = enter_set(e, chain, set, arm, span_of(stmt, index));
+  Flow flow = exec_block(e, block);
   leave_body(e, outside);
+  note_flow(chain, flow, set, arm);
   return FLOW_NEXT;
 }
 
@@ -149,9 +177,25 @@ static Flow exec_set(Elab *e, const Stmt *stmt, int index, Chain *chain, TirThre
 static void exec_rest(Elab *e, const Stmt *stmt, int index, Chain *chain) {
   if (set_size(&chain->rest) == 0) return;
   TirThreadSet rest = chain->rest;
-  Outside outside = enter_set(e, chain, &rest, NULL, span_of(stmt, index));
-  exec_arms(e, stmt, index);
+  Outside outside = enter_set(e, chain, &rest, chain->ntests, span_of(stmt, index));
+  Flow flow = exec_arms(e, stmt, index);
   leave_body(e, outside);
+  note_flow(chain, flow, &rest, chain->ntests);
+}
+
+// What follows the branch, for the threads that have not left: in a role of theirs, or under a condition.
+static Flow go_on(Elab *e, Chain *chain, Span span) {
+  TirThreads range;
+  if (chain->nleft == 0) return FLOW_NEXT;
+  TirThreadSet left = whole(chain->active);
+  subtract(&left, &chain->gone);
+  if (set_size(&left) == 0) return FLOW_LEFT;
+  e->b.span = span;
+  if (tir_thread_range(&left, &range))
+    elab_go_on_in(e, tir_role(&e->b, range)->bodies[0], span, false);
+  else
+    elab_go_on_in(e, tir_if(&e->b, has_stayed(e, chain))->bodies[0], span, true);
+  return FLOW_NEXT;
 }
 
 typedef enum { ARM_FAILED, ARM_SET, ARM_OTHER } ArmKind;
@@ -163,7 +207,7 @@ static ArmKind eval_arm(Elab *e, const IfArm *arm, const Chain *chain, TirThread
   Value condition = eval(e, arm->condition);
   if (value_is_poison(&condition)) return ARM_FAILED;
   if (condition.kind != VALUE_BUFFER && condition.kind != VALUE_TILE) {
-    if (known_truth(&condition, &truth)) {
+    if (elab_known_truth(&condition, &truth)) {
       *set = truth ? whole(chain->active) : (TirThreadSet){{false}};
       *test = tir_bool(&e->b, truth);
       return ARM_SET;
@@ -177,20 +221,22 @@ static ArmKind eval_arm(Elab *e, const IfArm *arm, const Chain *chain, TirThread
 }
 
 static Flow exec_chain(Elab *e, const Stmt *stmt, int index, TirValue *test, TirThreadSet *set) {
-  Chain chain = {.active = elab_active(e)};
+  Chain chain = {.active = elab_active(e), .first = index};
   chain.rest = whole(chain.active);
   for (;;) {
-    Flow flow = exec_set(e, stmt, index, &chain, set, test);
     chain.tests[chain.ntests++] = test;
+    Flow flow = exec_set(e, stmt, index, &chain, set);
     subtract(&chain.rest, set);
-    if (set_size(&chain.rest) == 0) return flow;
+    if (flow != FLOW_NEXT) return flow;
+    if (set_size(&chain.rest) == 0) return go_on(e, &chain, span_of(stmt, chain.first));
     if (++index >= stmt->branch.narms) break;
     ArmKind kind = eval_arm(e, &stmt->branch.arms[index], &chain, set, &test);
     if (kind == ARM_OTHER) exec_rest(e, stmt, index, &chain);
-    if (kind != ARM_SET) return FLOW_NEXT;
+    if (kind != ARM_SET) return go_on(e, &chain, span_of(stmt, chain.first));
   }
   *set = chain.rest;
-  return exec_set(e, stmt, stmt->branch.narms, &chain, set, NULL);
+  Flow flow = exec_set(e, stmt, stmt->branch.narms, &chain, set);
+  return flow != FLOW_NEXT ? flow : go_on(e, &chain, span_of(stmt, chain.first));
 }
 
 // ---- `thread condition and another condition`
@@ -228,7 +274,7 @@ static bool exec_split(Elab *e, const Stmt *stmt, int index, TirValue *test) {
 
 // ---- all arms
 
-static bool is_scalar_condition(Elab *e, const Value *condition, Span span) {
+bool elab_is_condition(Elab *e, const Value *condition, Span span) {
   if (condition->kind != VALUE_BUFFER && condition->kind != VALUE_TILE) return true;
   diag_error(e->ds, DIAG_value_kind, span, "a condition must be a number, not %s",
              value_describe(e->arena, condition));
@@ -246,8 +292,8 @@ static Flow exec_staged(Elab *e, const Stmt *stmt, int index, const Value *condi
   if (!test || !elab_may_nest(e, arm->span)) return FLOW_NEXT;
   bool together = !e->region->thread_dependent;
   if (together && tir_thread_set(test, elab_active(e), &set)) return exec_chain(e, stmt, index, test, &set);
-  if (!together || !exec_split(e, stmt, index, test)) exec_staged_if(e, stmt, index, test);
-  return FLOW_NEXT;
+  if (together && exec_split(e, stmt, index, test)) return FLOW_NEXT;
+  return exec_staged_if(e, stmt, index, test);
 }
 
 // The arms from `index` on, then `else`.
@@ -256,9 +302,9 @@ static Flow exec_arms(Elab *e, const Stmt *stmt, int index) {
     const IfArm *arm = &stmt->branch.arms[index];
     bool truth;
     Value condition = eval(e, arm->condition);
-    if (value_is_poison(&condition) || !is_scalar_condition(e, &condition, arm->condition->span))
+    if (value_is_poison(&condition) || !elab_is_condition(e, &condition, arm->condition->span))
       return FLOW_NEXT;
-    if (!known_truth(&condition, &truth)) return exec_staged(e, stmt, index, &condition);
+    if (!elab_known_truth(&condition, &truth)) return exec_staged(e, stmt, index, &condition);
     if (truth) return exec_block(e, &arm->body);
   }
   return exec_block(e, &stmt->branch.otherwise);

@@ -361,19 +361,17 @@ static Value run_body(Elab *e, const Function *function) {
 
 static Value run_function(Elab *e, const Function *function, Scope *scope) {
   Scope *outer_scope = e->scope;
-  Region *outer_function = e->function_region, *outer_loop = e->unrolled_region;
   Value outer_returned = e->returned;
   bool outer_range = e->python_range, open_names = e->open_names;
   e->open_names = false;
   e->scope = scope;
-  e->function_region = e->region;
-  e->unrolled_region = NULL;
+  Frame frame;
+  elab_frame_enter(e, &frame, FRAME_FUNCTION);
   e->python_range = !function->is_macro;
   Value out = run_body(e, function);
+  elab_frame_leave(e, &frame);
   e->python_range = outer_range;
   e->open_names = open_names;
-  e->unrolled_region = outer_loop;
-  e->function_region = outer_function;
   e->returned = outer_returned;
   e->scope = outer_scope;
   return out;

@@ -44,6 +44,7 @@ static const char *region_text(RegionKind kind) {
   case REGION_LOOP:
     return "in a loop that runs on the device";
   case REGION_BRANCH:
+  case REGION_REST:
     return "in a branch that is decided on the device";
   case REGION_PARALLEL:
     return "in a Parallel loop";
@@ -62,20 +63,21 @@ static Value run_global(Elab *e, Name name, Binding *binding) {
   const Stmt *stmt = binding->lazy;
   const Block once = {&stmt, 1};
   Scope *scope = e->scope;
-  Region *region = e->region;
+  Frame frame;
   bool open_names = e->open_names;
   Name naming = e->naming;
   Value value;
   if (overridden(e, name, stmt, &value))
     return scope_bind(e->globals, name, value, e->host, binding->span)->value;
+  elab_frame_enter(e, &frame, FRAME_FUNCTION);
   e->scope = e->globals;
-  e->region = e->host;
+  frame.region = e->region = e->host;
   e->open_names = false;
   binding->running = true;
   exec_block(e, &once);
   binding->running = false;
+  elab_frame_leave(e, &frame);
   e->scope = scope;
-  e->region = region;
   e->open_names = open_names;
   e->naming = naming;
   Binding *now = scope_own(e->globals, name);

@@ -22,6 +22,33 @@ enum {
   MAX_ITEMS = 100000
 };
 
+// What a jump can leave: the body of a loop or of a function.
+typedef enum { FRAME_KERNEL, FRAME_FUNCTION, FRAME_LOOP, FRAME_PARALLEL, FRAME_UNROLLED } FrameKind;
+
+// A place in tile IR: behind an op, or at the start of the block.
+typedef struct {
+  TirBlock *block;
+  TirOp *op;
+} Position;
+
+typedef struct Frame {
+  struct Frame *outer;
+  FrameKind kind;
+  Region *around;               // where it stands
+  TirBlock *block;              // likewise
+  Region *region;               // of its body, or of the turn of a compile-time loop
+  Position first, begin;        // start of the loop or function; of its body (or turn)
+  TirOp *loops[TYPE_MAX_RANK];  // of the device
+  int nloops;
+  TirValue *runs,
+      *go;      // flags, NULL until needed: nothing has left this body, nothing has left the loop for good
+  bool broken;  // something may have left it for good
+  int jumps;    // that cleared `runs`, so far
+  TirBlock *settled;  // where what follows such jumps is skipped already,
+  int settled_jumps;  // for so many of them
+  bool refused;       // a value that it would return: reported
+} Frame;
+
 typedef struct Elab {
   Arena *arena;
   Interner *names;
@@ -46,13 +73,12 @@ typedef struct Elab {
   // Where we are.
   Scope *scope;
   Region *region;
-  Region *function_region;  // where the running function was called: it returns only from there
-  Region *unrolled_region;  // of the innermost compile-time loop: `break` works only there; NULL: none
-  Span assigned;            // the value that is being assigned
-  Name naming;              // the name that the value being computed is assigned to, or NULL
-  bool python_range;        // in a plain function: `for … in range(…)` runs at compile time where it can
-  bool open_names;          // in the shape of an annotation: an unknown name is a size
-  Value returned;           // of the innermost function, after FLOW_RETURN
+  Frame *frame;       // the innermost loop or function
+  Span assigned;      // the value that is being assigned
+  Name naming;        // the name that the value being computed is assigned to, or NULL
+  bool python_range;  // in a plain function: `for … in range(…)` runs at compile time where it can
+  bool open_names;    // in the shape of an annotation: an unknown name is a size
+  Value returned;     // of the innermost function, after FLOW_RETURN
   int depth, calls;
   int64_t steps;
   VEC(const char *) definable;  // names that a -D could have set
@@ -60,7 +86,8 @@ typedef struct Elab {
   bool stopped;                 // a bound was exceeded: unwind quietly
 } Elab;
 
-typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_BREAK, FLOW_CONTINUE } Flow;
+// How a block ends: at its end, by a jump known at compile time, or on every path by a jump of the device.
+typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_BREAK, FLOW_CONTINUE, FLOW_LEFT } Flow;
 
 // ---- builtins
 
@@ -223,6 +250,24 @@ void assign_target(Elab *e, const Expr *target, const Value *value);
 // ---- elab_branch.c
 
 Flow exec_if(Elab *e, const Stmt *stmt);
+// Python's truth where it is known now.
+bool elab_known_truth(const Value *value, bool *out);
+// Whether the value can be a condition; reports.
+bool elab_is_condition(Elab *e, const Value *condition, Span span);
+
+// ---- elab_control.c
+
+void elab_frame_enter(Elab *e, Frame *frame, FrameKind kind);
+void elab_frame_leave(Elab *e, const Frame *frame);
+// Before a statement of a block: where jumps in what came before it may have left the body, the rest of it is put
+// under a condition. `jumps` is the frame's count when the block began.
+void elab_before_statement(Elab *e, int *jumps, Span span);
+// The rest of the body goes into this block, which the threads may enter or not as `dependent` says.
+void elab_go_on_in(Elab *e, TirBlock *block, Span span, bool dependent);
+Flow exec_for(Elab *e, const Stmt *stmt);
+Flow exec_while(Elab *e, const Stmt *stmt);
+Flow exec_break(Elab *e, const Stmt *stmt);  // and `continue`
+Flow exec_return(Elab *e, const Stmt *stmt);
 
 // ---- launch.c
 
@@ -238,6 +283,8 @@ Value eval_annotation(Elab *e, const Expr *annotation);
 Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Block *body, Span span);
 // Launch-time checks that sums and products of sizes, where the device computes them too, fit 32 bits.
 void launch_check_limits(Elab *e);
+// A check by the runtime; `what` follows the place in its message.
+void launch_check(Elab *e, TirValue *condition, Span span, const char *what);
 // `assert`.
 void exec_assert(Elab *e, const Stmt *stmt);
 

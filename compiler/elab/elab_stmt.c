@@ -1,5 +1,4 @@
-// Statements. A condition or loop bound known now is Python's; a staged one becomes a tile IR `if` or loop
-// whose body is elaborated once, inside a region.
+// Statements: assignments, and what is neither a branch (elab_branch.c) nor a loop (elab_control.c).
 #include "elab/elab_internal.h"
 
 #include <inttypes.h>
@@ -13,6 +12,7 @@ static const char *region_name(const Region *region) {
   case REGION_LOOP:
     return "loop";
   case REGION_BRANCH:
+  case REGION_REST:
     return "branch";
   case REGION_PARALLEL:
     return "Parallel loop";
@@ -48,9 +48,16 @@ static void set_cell(Elab *e, TirValue *cell, const Value *value, Span span) {
   tir_set(&e->b, cell, scalar);
 }
 
+// What follows a return under a condition is as deep as the function's body: nothing comes after it.
+static const Region *without_rest(const Region *region) {
+  while (region->kind == REGION_REST) region = region->parent;
+  return region;
+}
+
 static bool is_deeper(Elab *e, const Binding *binding) {
-  return binding->region && binding->region != e->region && region_encloses(binding->region, e->region) &&
-         e->region->kind != REGION_KERNEL;
+  const Region *region = without_rest(e->region);
+  return binding->region && without_rest(binding->region) != region &&
+         region_encloses(binding->region, region) && region->kind != REGION_KERNEL;
 }
 
 static void name_value(const Value *value, Name name) {
@@ -301,181 +308,7 @@ static void exec_ann_assign(Elab *e, const Stmt *stmt) {
   assign_target(e, target, &value);
 }
 
-// ---- for
-
-static Flow exec_unrolled(Elab *e, const Stmt *stmt, const Value *items, int count) {
-  Region *outer = e->unrolled_region;
-  Flow flow = FLOW_NEXT;
-  e->unrolled_region = e->region;
-  for (int i = 0; i < count && !e->stopped && flow != FLOW_BREAK && flow != FLOW_RETURN; i++) {
-    if (!elab_step(e, stmt->span)) break;
-    assign_target(e, stmt->loop.target, &items[i]);
-    flow = exec_block(e, &stmt->loop.body);
-  }
-  e->unrolled_region = outer;
-  return flow == FLOW_RETURN ? FLOW_RETURN : FLOW_NEXT;
-}
-
-static bool check_step(Elab *e, TirValue *step, Span span) {
-  int64_t number;
-  if (!tir_const_int(step, &number)) {
-    Value staged = value_staged(step);
-    report_not_compile_time(e, &staged, span, "the step of a loop");
-    return false;
-  }
-  if (number == 0) diag_error(e->ds, DIAG_arithmetic, span, "the step of a loop is 0");
-  return number != 0;
-}
-
-static void bind_variable(Elab *e, const Expr *target, TirValue *variable) {
-  if (target->kind != EXPR_NAME) {
-    diag_error(e->ds, DIAG_value_kind, target->span, "this loop has one variable");
-    return;
-  }
-  variable->name = target->name;
-  scope_bind(e->scope, target->name, value_staged(variable), e->region, target->span);
-}
-
-static void bind_variables(Elab *e, const Expr *target, TirValue *const *variables, int count) {
-  if (count == 1 && target->kind == EXPR_NAME) {
-    bind_variable(e, target, variables[0]);
-    return;
-  }
-  bool tuple = target->kind == EXPR_TUPLE || target->kind == EXPR_LIST;
-  if (!tuple || target->elements.count != count) {
-    diag_error(e->ds, DIAG_value_kind, target->span, "%d loop variable%s for %d extent%s",
-               tuple ? target->elements.count : 1, tuple && target->elements.count != 1 ? "s" : "", count,
-               count == 1 ? "" : "s");
-    e->stopped = e->stopped || diags_at_limit(e->ds);
-    const Value poison = value_poison();
-    for (int i = 0; tuple && i < target->elements.count; i++)
-      assign_target(e, target->elements.items[i], &poison);
-    if (!tuple) assign_target(e, target, &poison);
-    return;
-  }
-  for (int i = 0; i < count; i++) bind_variable(e, target->elements.items[i], variables[i]);
-}
-
-static TirOp *open_loop(Elab *e, const LoopSpec *loop, Span span, Span header) {
-  TirValue *lo = staged_index(e, loop->lo, span, "the first value of a loop");
-  TirValue *hi = lo ? staged_index(e, loop->hi, span, "the bound of a loop") : NULL;
-  TirValue *step = hi ? staged_index(e, loop->step, span, "the step of a loop") : NULL;
-  if (!step || !check_step(e, step, span)) return NULL;
-  e->b.span = header;
-  TirOp *op = tir_for(&e->b, loop->kind, lo, hi, step);
-  op->attrs[FOR_stages] = loop->stages;
-  return op;
-}
-
-static bool loop_varies(const TirOp *op) {
-  return tir_thread_dependent(op->args[0]) || tir_thread_dependent(op->args[1]);
-}
-
-static void exec_serial(Elab *e, const Stmt *stmt, const LoopSpec *loop) {
-  TirBlock *outer = e->b.block;
-  Region *unrolled = e->unrolled_region;
-  TirOp *op = open_loop(e, loop, stmt->loop.iterable->span, stmt->span);
-  if (!op) return;
-  elab_region_push(e, REGION_LOOP, stmt->span, loop_varies(op));
-  e->b.block = op->bodies[0];
-  e->unrolled_region = NULL;
-  bind_variables(e, stmt->loop.target, op->results, 1);
-  exec_block(e, &stmt->loop.body);
-  e->unrolled_region = unrolled;
-  e->b.block = outer;
-  elab_region_pop(e);
-}
-
-// grid(a, b, …): serial loops, the last innermost.
-static void exec_grid(Elab *e, const Stmt *stmt, const LoopSpec *loop) {
-  TirBlock *outer = e->b.block;
-  Region *unrolled = e->unrolled_region;
-  TirValue *variables[TYPE_MAX_RANK];
-  Value zero = value_int(0), one = value_int(1);
-  int opened = 0;
-  for (int i = 0; i < loop->nextents; i++) {
-    LoopSpec level = {.kind = LOOP_SERIAL, .lo = &zero, .hi = &loop->extents[i], .step = &one};
-    TirOp *op = open_loop(e, &level, stmt->loop.iterable->span, stmt->span);
-    if (!op) break;
-    elab_region_push(e, REGION_LOOP, stmt->span, loop_varies(op));
-    e->b.block = op->bodies[0];
-    variables[opened++] = op->results[0];
-  }
-  e->unrolled_region = NULL;
-  if (opened == loop->nextents) {
-    bind_variables(e, stmt->loop.target, variables, opened);
-    exec_block(e, &stmt->loop.body);
-  }
-  while (opened-- > 0) elab_region_pop(e);
-  e->unrolled_region = unrolled;
-  e->b.block = outer;
-}
-
-static void exec_parallel(Elab *e, const Stmt *stmt, const LoopSpec *loop) {
-  TirBlock *outer = e->b.block;
-  Region *unrolled = e->unrolled_region;
-  TirValue *extents[TYPE_MAX_RANK];
-  if (!elab_placed(e, stmt->span, "Parallel", true)) return;
-  for (int i = 0; i < loop->nextents; i++) {
-    extents[i] = staged_index(e, &loop->extents[i], stmt->span, "an extent of Parallel");
-    if (!extents[i]) return;
-  }
-  e->b.span = stmt->span;
-  TirOp *op = tir_parallel(&e->b, loop->nextents, extents);
-  elab_region_push(e, REGION_PARALLEL, stmt->span, true);
-  e->b.block = op->bodies[0];
-  e->unrolled_region = NULL;
-  bind_variables(e, stmt->loop.target, op->results, loop->nextents);
-  exec_block(e, &stmt->loop.body);
-  e->unrolled_region = unrolled;
-  e->b.block = outer;
-  elab_region_pop(e);
-}
-
-static bool runs_now(Elab *e, const LoopSpec *range) {
-  bool known = range->lo->kind == VALUE_INT && range->hi->kind == VALUE_INT && range->step->kind == VALUE_INT;
-  return e->region->kind == REGION_HOST || (e->python_range && known);
-}
-
-static Flow exec_for(Elab *e, const Stmt *stmt) {
-  const Value *items;
-  int count;
-  if (stmt->loop.otherwise.count > 0) elab_not_supported(e, stmt->span, "'else' of a loop");
-  Value iterable = eval_raw(e, stmt->loop.iterable);
-  if (value_is_poison(&iterable)) return FLOW_NEXT;
-  bool staged = iterable.kind == VALUE_LOOP || (iterable.kind == VALUE_RANGE && !runs_now(e, iterable.loop));
-  if (!staged) {
-    if (!eval_iterable(e, &iterable, stmt->loop.iterable->span, &items, &count)) return FLOW_NEXT;
-    return exec_unrolled(e, stmt, items, count);
-  }
-  if (!elab_placed(e, stmt->span, "a loop that runs on the device", false) || !elab_may_nest(e, stmt->span))
-    return FLOW_NEXT;
-  if (iterable.loop->parallel)
-    exec_parallel(e, stmt, iterable.loop);
-  else if (iterable.loop->grid)
-    exec_grid(e, stmt, iterable.loop);
-  else
-    exec_serial(e, stmt, iterable.loop);
-  return FLOW_NEXT;
-}
-
 // ---- the others
-
-static Flow exec_return(Elab *e, const Stmt *stmt) {
-  if (e->region != e->function_region) {
-    elab_not_supported(e, stmt->span, "return from inside a loop or branch that runs on the device");
-    return FLOW_NEXT;
-  }
-  e->returned = stmt->value ? eval(e, stmt->value) : value_none();
-  return FLOW_RETURN;
-}
-
-static Flow exec_jump(Elab *e, const Stmt *stmt) {
-  const char *word = stmt->kind == STMT_BREAK ? "break" : "continue";
-  if (e->unrolled_region == e->region) return stmt->kind == STMT_BREAK ? FLOW_BREAK : FLOW_CONTINUE;
-  elab_not_supported(e, stmt->span, text_printf(e->arena, "'%s' in a loop that runs on the device", word));
-  return FLOW_NEXT;
-}
 
 static Flow exec_with(Elab *e, const Stmt *stmt) {
   if (stmt->with.nitems != 1) {
@@ -511,8 +344,7 @@ static Flow exec_stmt(Elab *e, const Stmt *stmt) {
   case STMT_FOR:
     return exec_for(e, stmt);
   case STMT_WHILE:
-    elab_not_supported(e, stmt->span, "'while'");
-    return FLOW_NEXT;
+    return exec_while(e, stmt);
   case STMT_WITH:
     return exec_with(e, stmt);
   case STMT_ASSIGN:
@@ -537,7 +369,7 @@ static Flow exec_stmt(Elab *e, const Stmt *stmt) {
     return FLOW_NEXT;
   case STMT_BREAK:
   case STMT_CONTINUE:
-    return exec_jump(e, stmt);
+    return exec_break(e, stmt);
   case STMT_UNSUPPORTED:
     elab_not_supported(e, stmt->span, stmt->what);
     return FLOW_NEXT;
@@ -551,8 +383,10 @@ static Flow exec_stmt(Elab *e, const Stmt *stmt) {
 
 Flow exec_block(Elab *e, const Block *block) {
   Flow flow = FLOW_NEXT;
+  int jumps = e->frame->jumps;
   for (int i = 0; i < block->count && flow == FLOW_NEXT && !e->stopped; i++) {
     const Stmt *stmt = block->stmts[i];
+    elab_before_statement(e, &jumps, stmt->span);
     if (elab_enter(e, stmt->span) && elab_step(e, stmt->span)) flow = exec_stmt(e, stmt);
     elab_leave(e);
   }

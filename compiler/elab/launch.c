@@ -192,7 +192,10 @@ void run_kernel_function(Elab *e, const Function *function) {
   bind_kernel_params(e, function);
   if (diags_errors(e->ds) != errors) e->params_in_error = true;
   e->returned = value_none();
+  Frame frame;
+  elab_frame_enter(e, &frame, FRAME_FUNCTION);
   Flow flow = exec_block(e, &function->def->body);
+  elab_frame_leave(e, &frame);
   Value returned = flow == FLOW_RETURN ? e->returned : value_none();
   if (value_is_number(&returned)) report_returned(e, &function->def->body, function->span);
   bool inner = returned.kind == VALUE_FUNCTION && returned.function->is_kernel && returned.function->def;
@@ -249,9 +252,9 @@ Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Bloc
   if (!grid_extents(e, spec, span, extents)) return FLOW_NEXT;
   e->b.span = span;
   tir_grid(&e->b, spec->rank, extents);
-  Region *outer_function = e->function_region;
-  elab_region_push(e, REGION_KERNEL, span, false);
-  e->function_region = e->region;
+  Frame frame;
+  elab_frame_enter(e, &frame, FRAME_KERNEL);
+  frame.region = elab_region_push(e, REGION_KERNEL, span, false);
   Value indices = block_indices(e, spec->rank);
   if (target) assign_target(e, target, &indices);
   Flow flow = exec_block(e, body);
@@ -259,8 +262,7 @@ Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Bloc
     report_returned(e, body, span);
     e->returned = value_none();
   }
-  elab_region_pop(e);
-  e->function_region = outer_function;
+  elab_frame_leave(e, &frame);
   if (!e->stopped) launch_check_limits(e);
   return flow;
 }
@@ -286,11 +288,11 @@ static void note_operands(Elab *e, const Expr *condition) {
   }
 }
 
-static void launch_check(Elab *e, const Stmt *stmt, TirValue *condition) {
-  Place place = source_place(e->ast->source, stmt->span.begin);
-  const char *text = text_printf(e->arena, "%s:%d:%d: %s", e->ast->source->path, place.line, place.column,
-                                 assert_text(e, stmt));
-  e->b.span = stmt->span;
+void launch_check(Elab *e, TirValue *condition, Span span, const char *what) {
+  Place place = source_place(e->ast->source, span.begin);
+  const char *text =
+      text_printf(e->arena, "%s:%d:%d: %s", e->ast->source->path, place.line, place.column, what);
+  e->b.span = span;
   tir_check(&e->b, condition, intern(e->names, text));
 }
 
@@ -308,7 +310,7 @@ void exec_assert(Elab *e, const Stmt *stmt) {
     TirValue *test = staged_condition(e, &condition, expr->span);
     if (!test) return;
     if (tir_in_launch(test) && always_runs(e->region))
-      launch_check(e, stmt, test);
+      launch_check(e, test, stmt->span, assert_text(e, stmt));
     else
       elab_not_supported(e, stmt->span, "an assertion about values computed on the device");
     return;

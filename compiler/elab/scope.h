@@ -10,7 +10,14 @@
 #include "base/map.h"
 #include "elab/value.h"
 
-typedef enum { REGION_HOST, REGION_KERNEL, REGION_LOOP, REGION_BRANCH, REGION_PARALLEL } RegionKind;
+typedef enum {
+  REGION_HOST,
+  REGION_KERNEL,
+  REGION_LOOP,
+  REGION_BRANCH,
+  REGION_PARALLEL,
+  REGION_REST,  // of a function's body, after a return that the device decides on
+} RegionKind;
 
 struct Region {
   Region *parent;
@@ -18,6 +25,7 @@ struct Region {
   Span span;              // the header, for notes
   int depth;              // regions around it
   bool thread_dependent;  // threads of a block may disagree about running it
+  Span parted;            // …since here
 };
 
 typedef struct {
