@@ -54,6 +54,7 @@ const OpDef op_copy = {
     .noperands = 3,
     .attrs = {{.name = "path", .kind = ATTR_ENUM, .names = op_path_names},
               {.name = "map", .initial = -1},
-              {.name = "bounded", .kind = ATTR_BOOL}},
+              {.name = "bounded", .kind = ATTR_BOOL},
+              {.name = "explicit", .kind = ATTR_BOOL}},
     .check = check_copy,
 };

@@ -139,8 +139,9 @@ enum { TMEM_columns };                                            // tmem_alloc,
 enum {
   COPY_path,
   COPY_map,
-  COPY_bounded
-};  // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor
+  COPY_bounded,
+  COPY_explicit
+};  // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor; explicit: tma_copy, the author waits
 enum { FILL_path };
 enum { ATOMIC_ADD_path = COPY_path, ATOMIC_ADD_map = COPY_map, ATOMIC_ADD_bounded = COPY_bounded };
 enum { GEMM_path, GEMM_trans_a, GEMM_trans_b, GEMM_explicit };  // explicit: tcgen05_gemm, no wait is added
