@@ -101,8 +101,12 @@ static void continue_pipeline(Compilation *c, PipelineOptions *options) {
 static bool stage_passes(Compilation *c, bool from_tir) {
   const Options *o = c->options;
   if (o->stop_after && !strcmp(o->stop_after, "elaborate")) return true;
-  PipelineOptions options = {
-      .level = o->level, .print_after = o->print_after, .stop_after = o->stop_after, .print_to = c->messages};
+  PipelineOptions options = {.level = o->level,
+                             .print_after = o->print_after,
+                             .stop_after = o->stop_after,
+                             .print_to = c->messages,
+                             .disabled = o->disabled.data,
+                             .ndisabled = o->disabled.len};
   if (from_tir) continue_pipeline(c, &options);
   if (!run_pipeline(c->tir, c->target, &options, c->ds) || diags_errors(c->ds)) return false;
   if (o->remarks) pass_remarks(c->tir, c->target, c->arena, c->ds);

@@ -43,7 +43,7 @@ static const char usage[] =
     "  -O0 ... -O3          accepted; so far there is one level, and all of them mean it\n"
     "  --print-after=PASS   tile IR after a pass, or after 'all', on standard error\n"
     "  --stop-after=PASS    no passes beyond it (elaborate: none at all); the output is tile IR\n"
-    "  --no-PASS            leave out an optional pass; so far every pass is needed\n"
+    "  --no-PASS            leave out a pass that changes nothing: --no-sync-check\n"
     "  --remarks            what the compiler decided: variants, TMA or threads, shared memory, TMEM\n"
     "  --ptxas PATH         the assembler (default: $CUDA_HOME/bin, PATH, /usr/local/cuda/bin, ../tools)\n"
     "  --error-format=FORM  text, or json: an object a line (docs/diagnostics.md)\n"
@@ -189,9 +189,12 @@ static bool set_level(Reader *reader, const char *text) {
 }
 
 static bool set_disabled(Reader *reader, const char *pass) {
-  return check_pass(reader, pass, NULL) &&
-         refuse(reader,
-                text_printf(reader->arena, "pass '%s' is needed for correct code: no --no-%s", pass, pass));
+  if (!check_pass(reader, pass, NULL)) return false;
+  if (pipeline_find(pass)->gives)
+    return refuse(reader,
+                  text_printf(reader->arena, "pass '%s' is needed for correct code: no --no-%s", pass, pass));
+  vec_push(reader->arena, &reader->options->disabled, pass);
+  return true;
 }
 
 static bool refuse_option(Reader *reader, const char *arg) {

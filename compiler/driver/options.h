@@ -17,6 +17,7 @@ typedef struct {
   const char *kernel, *arch, *print_after, *stop_after, *ptxas, *header;
   int level;
   VEC(ElabDefine) defines;
+  VEC(const char *) disabled;  // passes
   MessageOptions messages;
   const char *explain;  // a code whose explanation is asked for
   bool remarks, help, version;

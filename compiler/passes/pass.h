@@ -29,5 +29,6 @@ bool pass_fragments(PassCx *cx, TirKernel *kernel);
 bool pass_tmem(PassCx *cx, TirKernel *kernel);
 bool pass_barriers(PassCx *cx, TirKernel *kernel);
 bool pass_smem(PassCx *cx, TirKernel *kernel);
+bool pass_sync_check(PassCx *cx, TirKernel *kernel);
 
 #endif

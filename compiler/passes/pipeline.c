@@ -16,6 +16,7 @@ static const Pass pipeline[] = {
     {"tmem", pass_tmem, TIR_FRAGMENTS, TIR_TMEM_PLACED},
     {"barriers", pass_barriers, TIR_TMEM_PLACED, TIR_SYNCED},
     {"smem", pass_smem, TIR_SYNCED, TIR_SMEM_PLACED},
+    {"sync-check", pass_sync_check, TIR_SMEM_PLACED, 0},
 };
 
 enum { PASS_COUNT = sizeof pipeline / sizeof *pipeline };
@@ -85,6 +86,12 @@ static bool run_step(PassCx *cx, const PipelineOptions *options, const Pass *pas
   return ok;
 }
 
+static bool is_disabled(const PipelineOptions *options, const Pass *pass) {
+  for (int i = 0; i < options->ndisabled; i++)
+    if (!strcmp(options->disabled[i], pass->name)) return true;
+  return false;
+}
+
 static bool run_only(PassCx *cx, const PipelineOptions *options) {
   bool ok = true;
   for (int i = 0; i < options->nonly; i++) {
@@ -93,7 +100,7 @@ static bool run_only(PassCx *cx, const PipelineOptions *options) {
       diag_error(cx->ds, DIAG_pass_order, (Span){0, 0}, "pass %s does not exist", options->only[i]);
       return false;
     }
-    ok = run_step(cx, options, pass) && ok;
+    ok = (is_disabled(options, pass) || run_step(cx, options, pass)) && ok;
   }
   return ok;
 }
@@ -101,7 +108,7 @@ static bool run_only(PassCx *cx, const PipelineOptions *options) {
 static bool run_all(PassCx *cx, const PipelineOptions *options) {
   bool ok = true;
   for (int i = 0; i < PASS_COUNT; i++) {
-    ok = run_step(cx, options, &pipeline[i]) && ok;
+    ok = (is_disabled(options, &pipeline[i]) || run_step(cx, options, &pipeline[i])) && ok;
     if (options->stop_after && !strcmp(options->stop_after, pipeline[i].name)) break;
   }
   return ok;

@@ -11,6 +11,8 @@ typedef struct {
   const char *stop_after;
   const char *const *only;  // tile-opt --pass=NAME…, in order; NULL: the whole pipeline
   int nonly;
+  const char *const *disabled;  // passes to leave out
+  int ndisabled;
   FILE *print_to;
 } PipelineOptions;
 
