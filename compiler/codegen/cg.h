@@ -191,6 +191,10 @@ void emit_atomic(Cg *cg, const TirOp *op);
 void emit_atomic_load(Cg *cg, const TirOp *op);
 void emit_atomic_store(Cg *cg, const TirOp *op);
 
+// ---- cg_print.c: the device's printf, and giving up
+void emit_print(Cg *cg, const TirOp *op);
+void emit_trap(Cg *cg, const TirOp *op);
+
 // ---- cg_parallel.c
 void emit_parallel(Cg *cg, const TirOp *op);
 // The stack slot that holds the fragment's element at these indices in the current iteration; NULL: reported.

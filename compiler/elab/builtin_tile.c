@@ -319,10 +319,7 @@ static Value run_get_thread_binding(Elab *e, const Call *call) {
   if (!elab_placed(e, call->span, "get_thread_binding", false) || !read_dim(e, call, &dim))
     return value_poison();
   if (dim != 0) return value_int(0);
-  TirBuilder b = tir_builder_at_end(e->module, e->kernel->body, call->span);
-  if (e->kernel->body->first) b.before = e->kernel->body->first;
-  if (!e->thread_idx) e->thread_idx = tir_thread_idx(&b);
-  return value_staged(e->thread_idx);
+  return value_staged(elab_thread_idx(e));
 }
 
 static Value run_get_block_binding(Elab *e, const Call *call) {

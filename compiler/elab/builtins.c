@@ -6,8 +6,8 @@
 
 static const char *const modules[] = {"T", "tl", "tilelang", "language", "math", "torch", "GemmWarpPolicy"};
 
-static const Builtin *const tables[] = {builtins_tile, builtins_memory, builtins_loop,  builtins_sync,
-                                        builtins_math, builtins_python, builtins_atomic};
+static const Builtin *const tables[] = {builtins_tile, builtins_memory, builtins_loop,   builtins_sync,
+                                        builtins_math, builtins_python, builtins_atomic, builtins_debug};
 
 enum { TABLE_COUNT = sizeof tables / sizeof *tables, MODULE_COUNT = sizeof modules / sizeof *modules };
 
@@ -55,7 +55,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(cumsum),
                                 LATER(deallocate_tmem),
                                 LATER(decl_buffer),
-                                LATER(device_assert),
                                 LATER(disable_warp_group_reg_alloc),
                                 LATER(dp4a),
                                 LATER(elect_one),
@@ -93,7 +92,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(Persistent),
                                 LATER(PersistentTileScheduler),
                                 LATER(pow),
-                                LATER(print),
                                 LATER(ptr),
                                 LATER(ptx_arrive_barrier),
                                 LATER(ptx_commit_group),

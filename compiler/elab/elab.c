@@ -97,6 +97,13 @@ bool elab_placed(Elab *e, Span span, const char *what, bool together) {
   return true;
 }
 
+TirValue *elab_thread_idx(Elab *e) {
+  TirBuilder b = tir_builder_at_end(e->module, e->kernel->body, e->b.span);
+  if (e->kernel->body->first) b.before = e->kernel->body->first;
+  if (!e->thread_idx) e->thread_idx = tir_thread_idx(&b);
+  return e->thread_idx;
+}
+
 Value elab_not_supported(Elab *e, Span span, const char *what) {
   diag_error(e->ds, DIAG_not_supported, span, "%s is not supported yet", what);
   return value_poison();

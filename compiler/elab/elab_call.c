@@ -475,6 +475,8 @@ static Value eval_callee(Elab *e, const Expr *callee) {
 
 static Value call(Elab *e, const Expr *expr, Name naming) {
   Value callee = eval_callee(e, expr->call.callee);
+  DeviceText text = {0};
+  e->device_text = callee.kind == VALUE_BUILTIN && builtin_prints(callee.builtin) ? &text : NULL;
   Actuals actuals = eval_actuals(e, expr);
   const Value none = value_none();
   switch (callee.kind) {
@@ -518,8 +520,10 @@ static Value call(Elab *e, const Expr *expr, Name naming) {
 // Arguments are not what the assigned name is for.
 Value eval_call(Elab *e, const Expr *expr) {
   Name naming = e->naming;
+  DeviceText *text = e->device_text;
   e->naming = NULL;
   Value out = call(e, expr, naming);
+  e->device_text = text;
   e->naming = naming;
   return out;
 }

@@ -49,6 +49,17 @@ typedef struct Frame {
   bool refused;       // a value that it would return: reported
 } Frame;
 
+// In a call that prints: the values of the device that f-strings left marks for, in the order of the marks.
+enum { DEVICE_TEXT_MARK = 1 };
+typedef struct {
+  TirValue *value;
+  const char *spec;  // the format specification, or ""
+} DeviceValue;
+typedef struct {
+  VEC(DeviceValue) values;
+  int next;
+} DeviceText;
+
 typedef struct Elab {
   Arena *arena;
   Interner *names;
@@ -73,12 +84,13 @@ typedef struct Elab {
   // Where we are.
   Scope *scope;
   Region *region;
-  Frame *frame;       // the innermost loop or function
-  Span assigned;      // the value that is being assigned
-  Name naming;        // the name that the value being computed is assigned to, or NULL
-  bool python_range;  // in a plain function: `for … in range(…)` runs at compile time where it can
-  bool open_names;    // in the shape of an annotation: an unknown name is a size
-  Value returned;     // of the innermost function, after FLOW_RETURN
+  Frame *frame;             // the innermost loop or function
+  Span assigned;            // the value that is being assigned
+  Name naming;              // the name that the value being computed is assigned to, or NULL
+  bool python_range;        // in a plain function: `for … in range(…)` runs at compile time where it can
+  DeviceText *device_text;  // of the call that prints whose arguments are evaluated; NULL: none does
+  bool open_names;          // in the shape of an annotation: an unknown name is a size
+  Value returned;           // of the innermost function, after FLOW_RETURN
   int depth, calls;
   int64_t steps;
   VEC(const char *) definable;  // names that a -D could have set
@@ -118,12 +130,14 @@ struct Builtin {
 };
 
 const Builtin *builtin_find(const char *name);
+// Whether f-strings among its arguments may hold values of the device.
+bool builtin_prints(const Builtin *builtin);
 // The known name nearest to `name`, or NULL.
 const char *builtin_nearest(const char *name);
 bool builtin_is_module(const char *name);
 
 extern const Builtin builtins_python[], builtins_math[], builtins_memory[], builtins_tile[], builtins_sync[],
-    builtins_loop[], builtins_method[], builtins_atomic[];
+    builtins_loop[], builtins_method[], builtins_atomic[], builtins_debug[];
 
 // ---- elab.c
 
@@ -133,6 +147,8 @@ bool elab_define(Elab *e, Name name, Value *out);
 bool elab_given(Elab *e, Name name, Value *out);
 // Counts a step of work. False: a bound is exceeded (reported once).
 bool elab_step(Elab *e, Span span);
+// The number of this thread, read once at the start of the kernel.
+TirValue *elab_thread_idx(Elab *e);
 // Descends a level; false: too deep (reported). elab_leave undoes it, also after false.
 bool elab_enter(Elab *e, Span span);
 void elab_leave(Elab *e);

@@ -232,16 +232,28 @@ static bool format_number(Elab *e, const Value *value, const char *spec, TextBuf
   return true;
 }
 
-// A staged value prints as its source text: it has no number yet.
+// A staged value prints as its source text, since it has no number yet; where the device prints, it leaves a mark.
+static bool add_staged_part(Elab *e, const FStringPart *part, const Value *value, TextBuf *out) {
+  static const char mark = DEVICE_TEXT_MARK;
+  if (!e->device_text) {
+    textbuf_puts(out, elab_text(e, part->value->span));
+    return true;
+  }
+  Value format = part->format ? eval_fstring(e, part->format) : value_string(str_of(""));
+  TirValue *scalar = value_is_poison(&format) ? NULL : staged_scalar(e, value, part->value->span);
+  if (!scalar) return false;
+  DeviceValue printed = {scalar, text_copy(e->arena, format.string.data, format.string.len)};
+  vec_push(e->arena, &e->device_text->values, printed);
+  textbuf_add(out, &mark, 1);
+  return true;
+}
+
 static bool add_part(Elab *e, const FStringPart *part, TextBuf *out) {
   textbuf_add(out, part->text.data, part->text.len);
   if (!part->value) return true;
   Value value = eval(e, part->value);
   if (value_is_poison(&value)) return false;
-  if (value_is_staged(&value)) {
-    textbuf_puts(out, elab_text(e, part->value->span));
-    return true;
-  }
+  if (value_is_staged(&value)) return add_staged_part(e, part, &value, out);
   Value format = part->format ? eval_fstring(e, part->format) : value_string(str_of(""));
   if (value_is_poison(&format)) return false;
   if (format.string.len == 0) {

@@ -300,6 +300,11 @@ static bool always_runs(const Region *region) {
   return region->kind == REGION_HOST || region->kind == REGION_KERNEL;
 }
 
+static void report_device_assertion(Elab *e, const Stmt *stmt) {
+  elab_not_supported(e, stmt->span, "an assertion about values computed on the device");
+  diag_hint(e->ds, "the device checks with device_assert(%s)", elab_text(e, stmt->assertion.condition->span));
+}
+
 void exec_assert(Elab *e, const Stmt *stmt) {
   const Expr *expr = stmt->assertion.condition;
   Value condition = eval(e, expr);
@@ -312,7 +317,7 @@ void exec_assert(Elab *e, const Stmt *stmt) {
     if (tir_in_launch(test) && always_runs(e->region))
       launch_check(e, test, stmt->span, assert_text(e, stmt));
     else
-      elab_not_supported(e, stmt->span, "an assertion about values computed on the device");
+      report_device_assertion(e, stmt);
     return;
   }
   if (constant ? number != 0 : value_truth(&condition)) return;

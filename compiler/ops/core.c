@@ -165,6 +165,8 @@ static const OpDef core_ops[] = {
          .attrs = {{.name = "in_bounds", .kind = ATTR_BOOL},
                    {.name = "order", .kind = ATTR_ENUM, .names = op_order_names}},
          .check = op_check_atomic},
+    [OP_print] = {.name = "print", .group = GROUP_MEMORY, .variadic = true, .named = true},
+    [OP_trap] = {.name = "trap", .group = GROUP_MEMORY},
     [OP_cell] = {.name = "cell",
                  .group = GROUP_MEMORY,
                  .operands = {{.name = "initial", .optional = true}},

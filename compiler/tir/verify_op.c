@@ -227,12 +227,30 @@ static bool verify_cell(Verifier *v, const TirOp *op) {
   return is_scalar(value, cell->dtype) || verify_fail(v, op, "the cell holds a %s", dtype_name(cell->dtype));
 }
 
+// Every value is a number; there is one for each conversion of the format.
+static bool verify_print(Verifier *v, const TirOp *op) {
+  int conversions = 0;
+  for (const char *p = op->name ? op->name : ""; *p; p++) {
+    if (*p != '%') continue;
+    if (p[1] == '%')
+      p++;
+    else
+      conversions++;
+  }
+  for (int i = 0; i < op->nargs; i++)
+    if (op->args[i]->type.kind != TYPE_SCALAR) return verify_fail(v, op, "prints numbers");
+  return conversions == op->nargs ||
+         verify_fail(v, op, "the text has %d conversions for %d values", conversions, op->nargs);
+}
+
 static bool verify_memory(Verifier *v, const TirOp *op) {
   const OpDef *def = op_def(op->kind);
   const Type *buffer = def->operands[0].spaces ? arg_type(op, 0) : NULL;
   if (def->operands[0].spaces &&
       (!buffer || buffer->kind != TYPE_BUFFER || !(def->operands[0].spaces & 1u << buffer->space)))
     return verify_fail(v, op, "cannot take that operand, or not from that space");
+  if (op->kind == OP_print) return verify_print(v, op);
+  if (op->kind == OP_trap) return true;
   if (op->kind == OP_alloc) return verify_alloc(v, op);
   if (op->kind == OP_alloc_barrier) return verify_alloc_barrier(v, op);
   if (op->kind == OP_view) return verify_view(v, op);
