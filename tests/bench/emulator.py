@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
-"""How long a bf16 GEMM takes in the emulator, without checks and with all of them, beside numpy's float32 product of the same size
-on the same cores. Medians over several runs, in shuffled order, so that what the machine does meanwhile hits all arms alike; the
+"""How long a bf16 GEMM takes in the emulator, without checks and with all of them, beside OpenBLAS's sgemm of the same size on the
+same cores (and numpy's float32 product, whatever BLAS that has). Medians over several runs, in shuffled order, so that what the machine does meanwhile hits all arms alike; the
 emulator's times are those of the whole process, files included. `cpu` is processor time of all threads.
 
-    python3 tests/bench/emulator.py [--build build] [--size 1024 1024 1024] [--runs 7] [--dir DIR]
+    python3 tests/bench/emulator.py [--build build] [--size 1024 1024 1024] [--runs 7] [--dir DIR] [--blas LIBRARY]
 
 The kernel is that of lang-examples/gemm.tile. DIR may hold another compiler's: mm_tma_bf16_sm100.ptx, with a .json beside it
 that tells entry, shared bytes, block sizes and the boxes of the tensor maps. Every result is compared with numpy's.
+OpenBLAS is Debian's libopenblas0, or the LIBRARY named; when there is none the benchmark says so and does without.
 
 Goal for 1024 x 1024 x 1024 on two cores: about one second without checks, under ten with all.
 """
 import argparse
 import ast
 import contextlib
+import ctypes
+import ctypes.util
 import io
 import json
 import os
@@ -96,6 +99,33 @@ def product(a, b):
     return time.perf_counter() - begin, time.process_time() - cpu, 0
 
 
+def find_openblas(path):
+    """OpenBLAS as a ctypes library with all cores, or None."""
+    multiarch = "/usr/lib/x86_64-linux-gnu/openblas-%s/libopenblas.so.0"
+    for name in [path] if path else [ctypes.util.find_library("openblas"), multiarch % "pthread", multiarch % "openmp"]:
+        try:
+            library = ctypes.CDLL(name) if name else None
+        except OSError as error:
+            if path:
+                sys.exit("cannot load %s: %s" % (path, error))
+            continue
+        if library and hasattr(library, "openblas_set_num_threads"):
+            library.openblas_set_num_threads(len(os.sched_getaffinity(0)))
+            library.openblas_get_corename.restype = library.openblas_get_config.restype = ctypes.c_char_p
+            return library
+    return None
+
+
+def sgemm(library, a, b, c):
+    """c = a b^T by OpenBLAS: row-major, b as it lies."""
+    (m, k), n = a.shape, b.shape[0]
+    begin, cpu = time.perf_counter(), time.process_time()
+    row_major, plain, transposed = 101, 111, 112
+    pointer = lambda x: x.ctypes.data_as(ctypes.c_void_p)
+    library.cblas_sgemm(row_major, plain, transposed, m, n, k, ctypes.c_float(1), pointer(a), k, pointer(b), k, ctypes.c_float(0), pointer(c), n)
+    return time.perf_counter() - begin, time.process_time() - cpu, 0
+
+
 def blas_name():
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
@@ -109,6 +139,7 @@ def main():
     parser.add_argument("--dir", type=pathlib.Path)
     parser.add_argument("--size", nargs=3, type=int, default=[1024, 1024, 1024], metavar=("M", "N", "K"))
     parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--blas", metavar="LIBRARY", help="an OpenBLAS that is not installed")
     options = parser.parse_args()
     m, n, k = options.size
     generator = np.random.default_rng(1)
@@ -123,8 +154,13 @@ def main():
             commands[FOREIGN] = foreign_command(options, folder)
         arms = {"%s, %s" % (name, "all checks" if checks == "all" else "no checks"): command + ["--check", checks]
                 for name, command in commands.items() for checks in ("none", "all")}
-        samples = {name: [] for name in list(arms) + ["numpy"]}
+        openblas, c32 = find_openblas(options.blas), np.zeros((m, n), np.float32)
+        samples = {name: [] for name in list(arms) + ["openblas"] * (openblas is not None) + ["numpy"]}
         product(a32, b32)
+        if openblas:
+            sgemm(openblas, a32, b32, c32)
+            if not np.allclose(c32, want, rtol=1e-3, atol=1e-3 * k):
+                sys.exit("OpenBLAS and numpy differ")
         for _ in range(options.runs):
             order = list(samples)
             random.shuffle(order)
@@ -132,16 +168,23 @@ def main():
                 if name == "numpy":
                     samples[name].append(product(a32, b32))
                     continue
+                if name == "openblas":
+                    samples[name].append(sgemm(openblas, a32, b32, c32))
+                    continue
                 samples[name].append(run(arms[name]))
                 check_result(folder, want)
-    print("%d x %d x %d, %d runs, %d cores, numpy %s (%s)" %
-          (m, n, k, options.runs, len(os.sched_getaffinity(0)), np.__version__, blas_name()))
+    print("%d x %d x %d, %d runs, %d cores, load %.1f, numpy %s (%s)" %
+          (m, n, k, options.runs, len(os.sched_getaffinity(0)), os.getloadavg()[0], np.__version__, blas_name()))
     print("%-36s %10s %10s %10s" % ("seconds", "median", "fastest", "cpu"))
+    labels = {"numpy": "numpy, float32 product", "openblas": "OpenBLAS, sgemm"}
     for name, times in samples.items():
-        label = "numpy, float32 product" if name == "numpy" else name
         note = "  (with findings)" if any(status for _, _, status in times) else ""
-        print("%-36s %10.3f %10.3f %10.3f%s" % (label, statistics.median(t[0] for t in times), min(t[0] for t in times),
-                                                statistics.median(t[1] for t in times), note))
+        print("%-36s %10.3f %10.3f %10.3f%s" % (labels.get(name, name), statistics.median(t[0] for t in times),
+                                                min(t[0] for t in times), statistics.median(t[1] for t in times), note))
+    if openblas:
+        print("OpenBLAS is %s, with kernels for %s" % (" ".join(openblas.openblas_get_config().decode().split()[:2]), openblas.openblas_get_corename().decode()))
+    else:
+        print("OpenBLAS, sgemm: NOT MEASURED, there is none (apt-get install libopenblas0, or --blas LIBRARY)")
 
 
 if __name__ == "__main__":

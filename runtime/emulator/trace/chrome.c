@@ -14,9 +14,10 @@
 // What a warp did: its role.
 enum { ROLE_LOAD = 1, ROLE_MMA = 2, ROLE_EPILOGUE = 4, ROLE_STORE = 8 };
 
-// Threads of the format: a warp's tracks, then an engine's. Sort indices are the same numbers. Processes and threads
-// count from 1: 0 is the idle task to some readers.
-enum { TRACKS_A_WARP = 40, FIRST_ENGINE = 2000, TRACKS_AN_ENGINE = 1000 };
+// Threads of the format: a warp's tracks (its lanes can wait in 32 places), then the engines' in turn, as many as there are
+// operations at once. Readers sort them by warp and engine. Processes and threads count from 1: 0 is the idle task to
+// some readers.
+enum { TRACKS_A_WARP = 40, FIRST_ENGINE = 2000, ENGINE_SORT = 1 << 20 };
 
 // An operation in flight, or lanes that wait.
 typedef struct {
@@ -81,13 +82,13 @@ static void name_of(State *self, const char *what, uint32_t pid, int tid, const 
   textbuf_puts(self->out, "}}");
 }
 
-static void name_track(State *self, const Cta *cta, int tid, const char *name) {
+static void name_track(State *self, const Cta *cta, int tid, int sort_index, const char *name) {
   name_of(self, "thread_name", cta->linear + 1, tid, name);
   if (!begin_event(self)) return;
   textbuf_printf(
       self->out,
       "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":%u,\"tid\":%d,\"args\":{\"sort_index\":%d}}",
-      cta->linear + 1, tid, tid);
+      cta->linear + 1, tid, sort_index);
 }
 
 static void span(State *self, const char *category, const Cta *cta, int tid, const char *name, uint64_t start,
@@ -119,12 +120,11 @@ static int free_track(const Track *track) {
 }
 
 static int warp_tid(int warp, int track) {
-  return 1 + warp * TRACKS_A_WARP + (track < TRACKS_A_WARP ? track : TRACKS_A_WARP - 1);
+  return 1 + warp * TRACKS_A_WARP + track;
 }
 
 static int engine_tid(EngineKind engine, int track) {
-  return FIRST_ENGINE + (int)engine * TRACKS_AN_ENGINE +
-         (track < TRACKS_AN_ENGINE ? track : TRACKS_AN_ENGINE - 1);
+  return FIRST_ENGINE + track * ENGINE_COUNT + (int)engine;
 }
 
 static const char *const engine_names[ENGINE_COUNT] = {
@@ -155,7 +155,7 @@ static void on_cta_begin(State *self, const Cta *cta) {
   for (int w = 0; w < cta->nwarps; w++) {
     t->begun[w] = self->machine->steps;
     t->warps[w].named = 1;
-    name_track(self, cta, warp_tid(w, 0), text_printf(arena, "warp %d", w));
+    name_track(self, cta, warp_tid(w, 0), warp_tid(w, 0), text_printf(arena, "warp %d", w));
   }
 }
 
@@ -217,7 +217,8 @@ static void on_wait(State *self, CtaTrace *t, const Event *event) {
   open.track = free_track(track);
   if (open.track >= track->named) {
     track->named = open.track + 1;
-    name_track(self, t->cta, warp_tid(event->warp->index, open.track),
+    int tid = warp_tid(event->warp->index, open.track);
+    name_track(self, t->cta, tid, tid,
                text_printf(self->machine->arena, "warp %d, other lanes", event->warp->index));
   }
   vec_push(self->machine->arena, &track->open, open);
@@ -264,7 +265,8 @@ static void on_start(State *self, const EngineOp *op) {
   open.track = free_track(track);
   if (open.track >= track->named) {
     track->named = open.track + 1;
-    name_track(self, t->cta, engine_tid(op->engine, open.track), engine_names[op->engine]);
+    name_track(self, t->cta, engine_tid(op->engine, open.track),
+               ((int)op->engine + 1) * ENGINE_SORT + open.track, engine_names[op->engine]);
   }
   vec_push(self->machine->arena, &track->open, open);
   if (op->engine == ENGINE_TMA_LOAD || op->engine == ENGINE_CP_ASYNC) t->roles[op->origin.warp] |= ROLE_LOAD;
