@@ -195,18 +195,21 @@ void nvvm_tcgen05_st(Cg *cg, LLVMValueRef tmem, LLVMValueRef registers, int n, i
   effect(cg, name, nargs, args);
 }
 
-void nvvm_tcgen05_mma(Cg *cg, LLVMValueRef tmem_d, LLVMValueRef a_descriptor, LLVMValueRef b_descriptor,
+void nvvm_tcgen05_mma(Cg *cg, MmaForm form, LLVMValueRef tmem_d, LLVMValueRef a, LLVMValueRef b_descriptor,
                       LLVMValueRef instruction_descriptor, LLVMValueRef accumulate, MmaKind kind) {
-  enum { CTA_GROUP = 1, COLLECTOR_DISCARD = 0 };
+  enum { CTA_GROUP = 1, COLLECTOR_B0 = 0, COLLECTOR_DISCARD = 0 };
+  static const char *const names[] = {[MMA_FORM_PLAIN] = "llvm.nvvm.tcgen05.mma.shared",
+                                      [MMA_FORM_A_IN_TMEM] = "llvm.nvvm.tcgen05.mma.tensor",
+                                      [MMA_FORM_WS] = "llvm.nvvm.tcgen05.mma.ws.shared"};
   LLVMValueRef args[] = {tmem_pointer(cg, tmem_d),
-                         a_descriptor,
+                         form == MMA_FORM_A_IN_TMEM ? tmem_pointer(cg, a) : a,
                          b_descriptor,
                          instruction_descriptor,
                          accumulate,
                          imm32(cg, kind),
-                         imm32(cg, CTA_GROUP),
+                         imm32(cg, form == MMA_FORM_WS ? COLLECTOR_B0 : CTA_GROUP),
                          imm32(cg, COLLECTOR_DISCARD)};
-  effect(cg, "llvm.nvvm.tcgen05.mma.shared", 8, args);
+  effect(cg, names[form], 8, args);
 }
 
 LLVMValueRef nvvm_ex2_approx(Cg *cg, LLVMValueRef x) {

@@ -49,7 +49,9 @@ void nvvm_tcgen05_wait_st(Cg *cg);
 // second half is so many columns further.
 LLVMValueRef nvvm_tcgen05_ld(Cg *cg, LLVMValueRef tmem, int n, int split);
 void nvvm_tcgen05_st(Cg *cg, LLVMValueRef tmem, LLVMValueRef registers, int n, int split);
-void nvvm_tcgen05_mma(Cg *cg, LLVMValueRef tmem_d, LLVMValueRef a_descriptor, LLVMValueRef b_descriptor,
+// A is a descriptor of shared memory, or with MMA_FORM_A_IN_TMEM a TMEM address.
+typedef enum { MMA_FORM_PLAIN, MMA_FORM_A_IN_TMEM, MMA_FORM_WS } MmaForm;
+void nvvm_tcgen05_mma(Cg *cg, MmaForm form, LLVMValueRef tmem_d, LLVMValueRef a, LLVMValueRef b_descriptor,
                       LLVMValueRef instruction_descriptor, LLVMValueRef accumulate, MmaKind kind);
 
 // f32 approximations; PTX ISA 9.7.3

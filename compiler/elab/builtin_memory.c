@@ -115,13 +115,13 @@ static TirBuilder at_kernel_level(Elab *e, Span span) {
   return b;
 }
 
-static bool barrier_placed(Elab *e, const Call *call) {
+// What happens once stands in no loop or branch of the device.
+static bool kernel_level(Elab *e, const Call *call, const char *reason, const char *remedy) {
   if (!elab_placed(e, call->span, call->builtin->name, true)) return false;
   if (e->region->kind == REGION_KERNEL) return true;
-  diag_error(e->ds, DIAG_placement, call->span,
-             "'%s' in a loop or branch that runs on the device: a barrier is initialised once",
-             call->builtin->name);
-  diag_note(e->ds, e->region->span, "it is here; allocate before it");
+  diag_error(e->ds, DIAG_placement, call->span, "'%s' in a loop or branch that runs on the device: %s",
+             call->builtin->name, reason);
+  diag_note(e->ds, e->region->span, "it is here; %s it", remedy);
   return false;
 }
 
@@ -147,6 +147,21 @@ static Value run_alloc_fragment(Elab *e, const Call *call) {
 }
 static Value run_alloc_tmem(Elab *e, const Call *call) {
   return allocate(e, call, SPACE_TMEM);
+}
+
+// deallocate_tmem(buffer): nothing uses it any more.
+static Value run_deallocate_tmem(Elab *e, const Call *call) {
+  const Value *value = &call->args[0];
+  if (!kernel_level(e, call, "tensor memory is released once", "release after")) return value_poison();
+  if (value->kind != VALUE_BUFFER || value->staged->type.space != SPACE_TMEM) {
+    if (!value_is_poison(value))
+      diag_error(e->ds, DIAG_value_kind, call->spans[0],
+                 "deallocate_tmem takes a buffer of alloc_tmem, not %s", value_describe(e->arena, value));
+    return value_poison();
+  }
+  TirValue *buffer = value->staged;
+  staged_effect(e, OP_tmem_release, 1, &buffer, call->span);
+  return value_none();
 }
 
 // alloc_var(dtype, init=0): a mutable scalar of each thread. A second string is TileLang's scope.
@@ -188,7 +203,9 @@ static Value run_alloc_barrier(Elab *e, const Call *call) {
   const Value *items;
   int count;
   Name name = e->naming ? e->naming : intern(e->names, "barrier");
-  if (!barrier_placed(e, call) || !need_items(e, &call->args[0], &items, &count)) return value_poison();
+  if (!kernel_level(e, call, "a barrier is initialised once", "allocate before") ||
+      !need_items(e, &call->args[0], &items, &count))
+    return value_poison();
   if (count < 1 || count > MAX_BARRIERS) {
     diag_error(e->ds, DIAG_arrival_count, call->spans[0], "%d barriers; legal are 1 to %d", count,
                MAX_BARRIERS);
@@ -212,6 +229,7 @@ const Builtin builtins_memory[] = {
     {"alloc_shared", "shape dtype scope~", run_alloc_shared},
     {"alloc_fragment", "shape dtype scope~", run_alloc_fragment},
     {"alloc_tmem", "shape dtype", run_alloc_tmem},
+    {"deallocate_tmem", "buffer", run_deallocate_tmem},
     {"alloc_var", "dtype value? init? scope~", run_alloc_var},
     {"alloc_barrier", "arrive_count", run_alloc_barrier},
     {NULL, NULL, NULL},

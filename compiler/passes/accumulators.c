@@ -7,7 +7,7 @@
 //   copy %t, %C          # if the loop writes it
 //
 // The temporary is fresh for each loop, so that the fragments pass can cut loop and copies into column
-// pieces.
+// pieces. A fragment that is an operand of a gemm is copied to a TMEM buffer of its own in front of it.
 #include "passes/accumulators.h"
 
 #include "passes/tile.h"
@@ -149,6 +149,27 @@ static bool move_accumulators(PassCx *cx, TirKernel *kernel, Accumulators *moved
   return ok;
 }
 
+// Operand A from registers: through a TMEM buffer of its own.
+static void move_operands(PassCx *cx, TirKernel *kernel) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    for (int a = 0; a < op->nargs && op_def(op->kind)->operands[0].index; a++) {
+      TirValue *operand = op->args[a];
+      if (tile_access(op, a) != READS || !tile_is_fragment(operand)) continue;
+      Type type = type_buffer(operand->type.dtype, SPACE_TMEM, operand->type.rank, operand->type.shape);
+      const char *name = tir_buffer_name(operand);
+      TirBuilder first = tir_builder_before(cx->module, kernel->body->first);
+      first.span = op->span;
+      TirValue *tmem = tir_alloc(&first, intern(cx->module->names, name), type);
+      tmem->name = intern(cx->module->names, text_printf(cx->scratch, "%s_tmem", name));
+      TirBuilder before = tir_builder_before(cx->module, op);
+      rule_make_copy(&before, operand, tmem);
+      op->args[a] = tmem;
+    }
+  }
+}
+
 static bool needs_fragment(const TirValue *tmem, const TirValue *other) {
   return tmem->type.space == SPACE_TMEM &&
          (other->type.space != SPACE_FRAGMENT || other->type.dtype != tmem->type.dtype);
@@ -262,6 +283,7 @@ bool place_accumulators(PassCx *cx, TirKernel *kernel) {
   if (cx->target->tmem_columns == 0) return true;
   Accumulators moved = {0};
   if (!move_accumulators(cx, kernel, &moved)) return false;
+  move_operands(cx, kernel);
   split_tmem_moves(cx, kernel);
   forward_accumulators(cx, kernel, &moved);
   return true;

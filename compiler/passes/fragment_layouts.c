@@ -241,21 +241,31 @@ static void check_threads(Solver *s, TirOpList ops) {
   }
 }
 
+// TMEM is written in words of 32 bits, which narrower elements share.
+static bool fills_words(const Type *type, const Layout *row) {
+  return row->nregister_modes == 0 ? dtype_bits(type->dtype) >= 32
+                                   : row->reg[0].extent * dtype_bits(type->dtype) % 32 == 0;
+}
+
 static bool seed_layout(Solver *s, const Node *node, Layout *out) {
   const Type *type = &node->type;
-  if (layout_row(type, s->threads, out)) return true;
+  if (layout_row(type, s->threads, out) && fills_words(type, out)) return true;
   s->ok = false;
   bool half = type->rank == 2 && type->shape[0] == LANES / 2;
-  if (type->rank != 2 || (type->shape[0] % LANES && !half))
+  bool quarter = type->rank == 2 && type->shape[0] == LANES / 4;
+  if (type->rank != 2 || (type->shape[0] % LANES && !half && !quarter))
     diag_error(s->cx->ds, DIAG_tmem_rows, node->seed->span,
-               "%s has %lld rows; TMEM is copied in %d rows or multiples of %d", tir_buffer_name(node->value),
-               (long long)type->shape[0], LANES / 2, LANES);
+               "%s has %lld rows; TMEM is copied in %d or %d rows or multiples of %d",
+               tir_buffer_name(node->value), (long long)type->shape[0], LANES / 4, LANES / 2, LANES);
   else
     diag_error(s->cx->ds, DIAG_fragment_threads, node->seed->span,
                "threads=%d does not suit a fragment of %lld columns: %d groups of 4 warps share the columns "
-               "evenly%s",
+               "evenly%s%s",
                s->threads, (long long)type->shape[1], s->threads / LANES,
-               half ? ", and with 64 rows the halves of a warp do" : "");
+               half      ? ", and with 64 rows the halves of a warp do"
+               : quarter ? ", and with 32 rows the warps do"
+                         : "",
+               dtype_bits(type->dtype) < 32 ? ", in whole words of 32 bits" : "");
   return false;
 }
 

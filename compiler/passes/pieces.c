@@ -126,6 +126,8 @@ static bool adopt_tile(Cutter *c, const TirOp *op) {
   if (type.rank != 2 || !type_is_static(&type) || !layout_row(&type, c->kernel->threads, &c->row))
     return false;
   const int columns = 1;
+  enum { ROWS_OF_WARP = 32 };  // of so few rows each warp has all, and the columns are spread over the warps
+  if (type.shape[0] == ROWS_OF_WARP) return false;
   c->rows = type.shape[0];
   c->columns = type.shape[1];
   return layout_project(&c->row, &type, &columns, 1, &c->across);

@@ -65,11 +65,41 @@ static bool is_dense(const RuleTile *tile) {
   return tile->dim[0] == tile->root->type.rank - 2 && tile->dim[1] == tile->root->type.rank - 1;
 }
 
+// Whether a tile of TMEM has all rows and columns, where each warp's lanes hold another part of the columns.
+static bool is_cut(const Target *target, const RuleTile *tile) {
+  const Type *root = &tile->root->type;
+  int rows = root->rank - 2;
+  if (root->shape[rows] != target->tmem_lanes / 4) return false;
+  return tile->extent[rows] != root->shape[rows] || tile->extent[rows + 1] != root->shape[rows + 1];
+}
+
+// Columns in words of 32 bits.
+static bool fills_words(const RuleTile *tile) {
+  int columns = tile->root->type.rank - 1, in_word = 32 / dtype_bits(tile->root->type.dtype);
+  return in_word <= 1 ||
+         (tile->start[columns].multiple % in_word == 0 && tile->extent[columns] % in_word == 0);
+}
+
 // Threads reach one tile of TMEM at a time, its rows and columns.
-static bool check_tmem_tile(const TirOp *op, TirValue *buffer, Diags *ds) {
-  if (buffer->type.space != SPACE_TMEM) return true;
+static bool check_tmem_tile(const Target *target, const TirOp *op, TirValue *buffer, Diags *ds) {
+  if (buffer->type.space != SPACE_TMEM || buffer->op->kind == OP_alloc) return true;
   RuleTile tile = rule_tile(buffer);
-  if (buffer->type.rank == 2 && is_dense(&tile)) return true;
+  const char *why = NULL;
+  if (buffer->type.rank != 2 || !is_dense(&tile))
+    why = "takes its last two dimensions, rows and columns: index those before them";
+  else if (is_cut(target, &tile))
+    why = "takes all its rows and columns: of 32 rows, each warp's lanes hold another quarter of the columns";
+  else if (!fills_words(&tile))
+    why = "must start and end at words of 32 bits";
+  if (!why) return true;
+  diag_error(ds, DIAG_no_rule, op->span, "a %s of %s %s", op_def(op->kind)->name, tir_buffer_name(buffer),
+             why);
+  return false;
+}
+
+// A whole buffer of several tiles can be filled, and not copied at once.
+static bool check_tmem_rank(const TirOp *op, TirValue *buffer, Diags *ds) {
+  if (buffer->type.space != SPACE_TMEM || buffer->type.rank == 2) return true;
   diag_error(ds, DIAG_no_rule, op->span,
              "a %s of %s takes its last two dimensions, rows and columns: index those before them",
              op_def(op->kind)->name, tir_buffer_name(buffer));
@@ -80,7 +110,8 @@ bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   TirValue *src = op->args[0], *dst = op->args[1];
   if (!check_addressable(target, op, src, ds) || !check_addressable(target, op, dst, ds)) return false;
   if (!check_countable(op, dst, ds)) return false;
-  if (!check_tmem_tile(op, src, ds) || !check_tmem_tile(op, dst, ds)) return false;
+  if (!check_tmem_rank(op, src, ds) || !check_tmem_rank(op, dst, ds)) return false;
+  if (!check_tmem_tile(target, op, src, ds) || !check_tmem_tile(target, op, dst, ds)) return false;
   op->attrs[COPY_path] = copy_path(target, src, dst, variant_tma);
   op->attrs[COPY_bounded] = inside(src) && inside(dst);
   if (op->attrs[COPY_path] == PATH_THREADS && sides_overlap(src, dst)) {
@@ -110,8 +141,7 @@ bool rule_atomic_add(const Target *target, TirOp *op, bool variant_tma, Diags *d
 bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   (void)variant_tma;
   if (!check_addressable(target, op, op->args[0], ds) || !check_countable(op, op->args[0], ds)) return false;
-  bool whole = op->args[0]->op->kind == OP_alloc;
-  if (!whole && !check_tmem_tile(op, op->args[0], ds)) return false;
+  if (!check_tmem_tile(target, op, op->args[0], ds)) return false;
   op->attrs[FILL_path] = op->args[0]->type.space == SPACE_TMEM ? PATH_TMEM_STORE : PATH_THREADS;
   return true;
 }
@@ -146,10 +176,11 @@ static bool check_triple(const Target *target, const TirOp *op, Diags *ds) {
 static bool check_spaces(const Target *target, const TirOp *op, Diags *ds) {
   for (int i = 0; i < 2; i++) {
     const TirValue *operand = op->args[i];
-    if (operand->type.space == SPACE_SHARED) continue;
-    diag_error(ds, DIAG_mma_space, op->span, "operand %s of %s is in %s; %s takes it from shared",
+    bool in_tmem = i == 0 && target->tmem_columns > 0;
+    if (operand->type.space == SPACE_SHARED || (in_tmem && operand->type.space == SPACE_TMEM)) continue;
+    diag_error(ds, DIAG_mma_space, op->span, "operand %s of %s is in %s; %s takes it from shared%s",
                tir_buffer_name(operand), op_def(op->kind)->name, space_name(operand->type.space),
-               target->name);
+               target->name, in_tmem ? " or tmem" : "");
     return false;
   }
   if (op->args[2]->type.space == SPACE_TMEM) return true;
@@ -165,6 +196,11 @@ static bool is_mn_major(const TirOp *op, int i) {
 
 // Whether an operand may be stored with M or N innermost.
 static bool check_major(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
+  if (op->args[0]->type.space == SPACE_TMEM && is_mn_major(op, 0)) {
+    diag_error(ds, DIAG_mma_major, op->span, "operand %s is in tmem, where %s takes it only as [m, k]",
+               tir_buffer_name(op->args[0]), target->name);
+    return false;
+  }
   static const char *const stored[] = {"[k, m]", "[k, n]"}, *const takes[] = {"[m, k]", "[n, k]"},
                            *const remedy[] = {"transpose_A=False", "transpose_B=True"};
   for (int i = 0; i < 2 && !shape->mn_major; i++) {
@@ -185,13 +221,14 @@ static bool check_m(const Target *target, const MmaShape *shape, const TirOp *op
   int64_t next = 0;  // the least legal M that is large enough
   for (const MmaExtents *e = shape->extents; e->m; e++) {
     bool repeats = e->m >= target->tmem_lanes;
-    if (!repeats) snprintf(single, sizeof single, "M = %d and ", e->m);
+    size_t used = strlen(single);
+    if (!repeats) snprintf(single + used, sizeof single - used, "%s%d", used ? ", " : "M = ", e->m);
     if (repeats)
       next = (m + e->m - 1) / e->m * e->m;
     else if (m <= e->m)
       next = e->m;
   }
-  diag_error(ds, DIAG_mma_m, op->span, "M = %lld is not made of %d rows; %s takes %smultiples of %d",
+  diag_error(ds, DIAG_mma_m, op->span, "M = %lld is not made of %d rows; %s takes %s and multiples of %d",
              (long long)m, shape->extents[0].m, target->name, single, shape->extents[0].m);
   diag_hint(ds,
             "make the tile %lld rows high; rows past the end of the tensor read zeros and are not written",
@@ -199,10 +236,26 @@ static bool check_m(const Target *target, const MmaShape *shape, const TirOp *op
   return false;
 }
 
+// The form whose accumulator has a quarter of its columns in each warp's lanes.
+static bool check_ws(const Target *target, const MmaExtents *extents, const TirOp *op, Diags *ds) {
+  int64_t n = op->args[2]->type.shape[1];
+  if (op->args[0]->type.space == SPACE_TMEM) {
+    diag_error(ds, DIAG_mma_m, op->span,
+               "M = %d with operand %s in tmem; %s takes it from there for M = 64 and multiples of 128",
+               extents->m, tir_buffer_name(op->args[0]), target->name);
+    return false;
+  }
+  if (n >= extents->n_min && n <= extents->n_max && (n & (n - 1)) == 0) return true;
+  diag_error(ds, DIAG_mma_n, op->span, "N = %lld with M = %d; %s takes N = 64, 128 or 256", (long long)n,
+             extents->m, target->name);
+  return false;
+}
+
 static bool check_n(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
   int64_t n = op->args[2]->type.shape[1];
   const MmaExtents *extents = target_mma_extents(target, shape, op->args[2]->type.shape[0]);
   if (!extents) return true;  // check_m has said so
+  if (extents->ws) return check_ws(target, extents, op, ds);
   int step = target_mma_n_step(shape, extents, is_mn_major(op, 1));
   int least = extents->n_min > step ? extents->n_min : step;
   if (n >= least && n % step == 0) return true;
@@ -277,28 +330,40 @@ static bool check_operand_slice(const Target *target, const MmaShape *shape, con
   return false;
 }
 
-// Instructions of fewer rows than TMEM has lanes spread them over all lanes: their accumulator has no other rows.
-static bool check_accumulator_slice(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
-  RuleTile tile = rule_tile(op->args[2]);
-  int64_t m = op->args[2]->type.shape[0];
-  const MmaExtents *extents = target_mma_extents(target, shape, m);
-  if (!extents) return true;
-  if (extents->m < target->tmem_lanes && tile.root->type.shape[tile.root->type.rank - 2] != m) {
+// A slice of an accumulator, or of operand A in TMEM, of which columns may start at a multiple of `step`.
+// Instructions of fewer rows than TMEM has lanes spread them over all lanes: such a buffer has no other rows.
+static bool check_tmem_slice(const Target *target, const MmaExtents *extents, const TirOp *op, int i,
+                             int step, Diags *ds) {
+  RuleTile tile = rule_tile(op->args[i]);
+  int64_t m = op->args[i]->type.shape[0];
+  bool cut = extents->ws && is_cut(target, &tile);
+  if (cut || (extents->m < target->tmem_lanes && tile.root->type.shape[tile.root->type.rank - 2] != m)) {
     diag_error(ds, DIAG_mma_slice, op->span,
-               "a slice of %lld rows of %s: a product of %lld rows takes a whole accumulator of as many",
-               (long long)m, tir_buffer_name(tile.root), (long long)m);
+               "a slice of %lld %s of %s: a product of %lld rows takes a whole %s of as many",
+               (long long)(cut ? op->args[i]->type.shape[1] : m), cut ? "columns" : "rows",
+               tir_buffer_name(tile.root), (long long)m, i == 2 ? "accumulator" : "buffer");
     return false;
   }
   TirRange rows = tile.start[tile.dim[0]], columns = tile.start[tile.dim[1]];
-  if (is_dense(&tile) && rows.multiple % extents->m == 0 && columns.multiple % extents->n_min == 0)
-    return true;
+  if (is_dense(&tile) && rows.multiple % extents->m == 0 && columns.multiple % step == 0) return true;
   char row[32], column[32];
   diag_error(ds, DIAG_mma_slice, op->span,
              "the slice of %s must start at a multiple of %d rows and of %d columns; it starts at row %s and "
              "column %s",
-             tir_buffer_name(tile.root), extents->m, extents->n_min, start_text(rows, row),
+             tir_buffer_name(tile.root), extents->m, step, start_text(rows, row),
              start_text(columns, column));
   return false;
+}
+
+static bool check_slices(const Target *target, const MmaShape *shape, const TirOp *op, Diags *ds) {
+  const MmaExtents *extents = target_mma_extents(target, shape, op->args[2]->type.shape[0]);
+  for (int i = 0; i < 2; i++) {
+    bool ok = op->args[i]->type.space == SPACE_TMEM
+                  ? check_tmem_slice(target, extents, op, i, shape->k_atom, ds)
+                  : check_operand_slice(target, shape, op, i, ds);
+    if (!ok) return false;
+  }
+  return check_tmem_slice(target, extents, op, 2, extents->n_min, ds);
 }
 
 bool rule_gemm(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
@@ -309,8 +374,7 @@ bool rule_gemm(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   bool ok = check_major(target, shape, op, ds) && check_m(target, shape, op, ds);
   ok = check_n(target, shape, op, ds) && ok;
   ok = check_k(target, shape, op, ds) && ok;
-  for (int i = 0; i < 2 && ok; i++) ok = check_operand_slice(target, shape, op, i, ds) && ok;
-  ok = check_accumulator_slice(target, shape, op, ds) && ok;
+  ok = ok && check_slices(target, shape, op, ds);
   if (ok) op->attrs[GEMM_path] = PATH_MMA;
   return ok;
 }

@@ -4,16 +4,16 @@
 #include "target/rules.h"
 
 // PTX ISA 9.7.16.2, tables 39 and 52, cta_group::1. The steps of N are those that every source agrees on: 16 at
-// M = 128, 8 at M = 64; integers and 8-bit operands stored with N innermost take 16 everywhere. tf32 operands are
+// M = 128, 8 at M = 64; 32 rows have only the .ws form; integers and 8-bit operands stored with N innermost take 16 everywhere. tf32 operands are
 // f32 in memory, whose low 13 bits the tensor core ignores; their M- and N-innermost forms need a swizzle of its
 // own.
 #define FLOAT_EXTENTS                                                                                        \
-  {128, 16, 256, 16}, {                                                                                      \
-    64, 8, 256, 8                                                                                            \
+  {.m = 128, .n_min = 16, .n_max = 256, .n_step = 16}, {.m = 64, .n_min = 8, .n_max = 256, .n_step = 8}, {   \
+    .m = 32, .n_min = 64, .n_max = 256, .n_step = 64, .ws = true                                             \
   }
 #define INTEGER_EXTENTS                                                                                      \
-  {128, 16, 256, 16}, {                                                                                      \
-    64, 16, 256, 16                                                                                          \
+  {.m = 128, .n_min = 16, .n_max = 256, .n_step = 16}, {.m = 64, .n_min = 16, .n_max = 256, .n_step = 16}, { \
+    .m = 32, .n_min = 64, .n_max = 256, .n_step = 64, .ws = true                                             \
   }
 #define ROW(A, B, C, ATOM, EXTENTS, MN_MAJOR, MN_STEP, KIND)                                                 \
   {                                                                                                          \

@@ -11,13 +11,15 @@
 typedef struct {
   int m;
   int n_min, n_max, n_step;
+  bool
+      ws;  // the .ws form, whose N is a power of two; each warp's lanes hold a quarter of it (layout G of 9.7.16.10.5)
 } MmaExtents;
 
 // One family of MMA instructions: element types, atoms and legal extents (PTX ISA 9.7.16.2, table 39).
 typedef struct {
   DType a, b, c;
   int k_atom;             // elements of K one instruction consumes
-  MmaExtents extents[3];  // most rows first, m = 0 ends
+  MmaExtents extents[4];  // most rows first, m = 0 ends
   bool mn_major;          // operands may be stored with M or N innermost (table 52)
   int mn_n_step;          // legal N when B is
   int kind;               // the instruction's kind field (0 f16, 1 tf32, 2 f8f6f4, 3 i8)

@@ -299,6 +299,9 @@ static bool verify_sync(Verifier *v, const TirOp *op) {
   if (op->kind == OP_sync_threads) return verify_sync_threads(v, op);
   if (op->kind == OP_wait) return arg_type(op, 0)->kind == TYPE_TOKEN || verify_fail(v, op, "takes a token");
   if (op->kind == OP_tmem_alloc || op->kind == OP_tmem_dealloc) return verify_tmem(v, op);
+  if (op->kind == OP_tmem_release)
+    return (arg_type(op, 0)->kind == TYPE_BUFFER && arg_type(op, 0)->space == SPACE_TMEM) ||
+           verify_fail(v, op, "takes a TMEM buffer");
   if (op->kind == OP_bulk_wait && op->attrs[BULK_pending] < 0)
     return verify_fail(v, op, "pending is not negative");
   if (def->noperands == 0) return true;

@@ -42,22 +42,27 @@ Layout layout_flat(const Type *type, int threads) {
 }
 
 bool layout_row(const Type *type, int threads, Layout *out) {
-  enum { LANES = 128, WARP = 32 };
+  enum { LANES = 128, WARP = 32, WARPS = LANES / WARP };
   if (type->rank != 2 || type->shape[0] <= 0 || threads <= 0 || threads % LANES) return false;
   int64_t rows = type->shape[0], columns = type->shape[1], groups = threads / LANES;
-  int64_t halves = rows == LANES / 2 ? 2 : 1, share = columns / (groups * halves);
-  if ((halves == 1 && rows % LANES) || columns <= 0 || columns % (groups * halves)) return false;
+  int64_t parts = rows == WARP ? WARPS : rows == LANES / 2 ? 2 : 1, share = columns / (groups * parts);
+  if ((parts == 1 && rows % LANES) || columns <= 0 || columns % (groups * parts)) return false;
   *out = (Layout){.kind = LAYOUT_FRAGMENT};
-  if (halves == 1) {
+  if (parts == 1) {
     add_thread(out, LANES, columns);
-  } else {
+    add_thread(out, groups, share);
+  } else if (parts == 2) {
     add_thread(out, WARP / 2, columns);
     add_thread(out, 2, share);
-    add_thread(out, LANES / WARP, WARP / 2 * columns);
+    add_thread(out, WARPS, WARP / 2 * columns);
+    add_thread(out, groups, columns / groups);
+  } else {
+    add_thread(out, WARP, columns);
+    add_thread(out, WARPS, columns / WARPS);
+    add_thread(out, groups, share);
   }
-  add_thread(out, groups, columns / groups);
   add_register(out, share, 1);
-  if (halves == 1) add_register(out, rows / LANES, LANES * columns);
+  if (parts == 1) add_register(out, rows / LANES, LANES * columns);
   return true;
 }
 
@@ -189,7 +194,7 @@ bool layout_equal(const Layout *a, const Layout *b) {
   case LAYOUT_SHARED:
     return a->span == b->span && a->offset == b->offset;
   case LAYOUT_TMEM:
-    return a->column == b->column && a->columns == b->columns;
+    return a->column == b->column && a->columns == b->columns && a->packed == b->packed;
   }
   return false;
 }
@@ -284,6 +289,7 @@ void layout_print(TextBuf *out, const Layout *layout) {
       textbuf_printf(out, "tmem cols %d+%d", layout->column, layout->columns);
     else
       textbuf_printf(out, "tmem cols ?+%d", layout->columns);
+    if (layout->packed > 1) textbuf_printf(out, " x%d", layout->packed);
     return;
   }
 }
@@ -355,6 +361,7 @@ static const char *parse_shared(const char *text, Layout *out) {
 static const char *parse_tmem(const char *text, Layout *out) {
   out->kind = LAYOUT_TMEM;
   out->column = -1;
+  out->packed = 1;
   int64_t number;
   const char *next = skip(text, "?");
   if (!next) {
@@ -363,7 +370,13 @@ static const char *parse_tmem(const char *text, Layout *out) {
     out->column = (int)number;
   }
   next = read_number(skip(next, "+"), INT16_MAX, &number);
-  if (next) out->columns = (int)number;
+  if (!next) return NULL;
+  out->columns = (int)number;
+  const char *packed = skip(next, "x");
+  if (!packed) return next;
+  next = read_number(packed, 4, &number);
+  if (!next || (number != 2 && number != 4)) return NULL;
+  out->packed = (int)number;
   return next;
 }
 

@@ -6,7 +6,9 @@
 // tail). A shared layout is row-major, or cut into panels of `span` bytes of the last dimension with the
 // hardware's XOR swizzle (PTX ISA 5.5.7: 32B, 64B, 128B): panel p = column / panel_columns starts at p * rows
 // * span bytes. A TMEM layout names columns of the kernel's one allocation: rows are lanes, blocks of 128
-// rows follow in columns; of 64 rows, each warp's 32 lanes hold 16 in the lower half.
+// rows follow in columns; of 64 rows, each warp's 32 lanes hold 16 in the lower half; of 32 rows, each warp's lanes
+// hold another quarter of the columns. A column is a 32-bit word: it
+// holds one element, or in a packed buffer as many as fit, the first in the low bits.
 #ifndef TILEC_TYPES_LAYOUT_H
 #define TILEC_TYPES_LAYOUT_H
 
@@ -34,6 +36,7 @@ typedef struct {
   // LAYOUT_TMEM
   int column;   // first column in the kernel's allocation; -1 before the tmem pass
   int columns;  // 32-bit columns taken
+  int packed;   // elements in a column: 1, or as many as 32 bits hold
 } Layout;
 
 // The standard fragment layouts, for a buffer type and the number of threads that hold it.
@@ -42,8 +45,8 @@ typedef struct {
 Layout layout_flat(const Type *type, int threads);
 // row: thread t holds row t mod 128 (TMEM's 32x32b access); warpgroups beyond the first split the columns. 64 rows
 // take half of the lanes: each warp has 16 rows, and its upper 16 threads the second half of the columns (16x32bx2).
-// The buffer has rank 2 and 64 rows or a multiple of 128; threads is a multiple of 128. False when that does not
-// divide.
+// Of 32 rows each warp has all, and a quarter of the columns. The buffer has rank 2 and 32 rows, 64 or a multiple of
+// 128; threads is a multiple of 128. False when that does not divide.
 bool layout_row(const Type *type, int threads, Layout *out);
 // blocked: as many threads as divide a row evenly share it, in vectors of up to 16 bytes; the others take other
 // rows. Right for any shape and count; fragments that are indexed by the row or the column alone can follow it.
@@ -71,7 +74,7 @@ int64_t layout_shared_bytes(const Layout *shared, const Type *type);
 int layout_shared_alignment(const Layout *shared);
 
 // "frag t(128:64, 2:32) r(32:1)", "shared 128B +4096", "shared rows" (no swizzle, no offset yet), "tmem cols
-// 0+256", "tmem cols ?+256" (not placed yet).
+// 0+256", "tmem cols ?+256" (not placed yet), "tmem cols 0+32 x2" (two elements in a column).
 void layout_print(TextBuf *out, const Layout *layout);
 // Reads that form back from NUL-terminated text; returns the end of what it read, or NULL.
 const char *layout_parse(const char *text, Layout *out);

@@ -20,10 +20,12 @@ def product(A: Tensor[({A}), {a}], B: Tensor[({B}), {b}], C: Tensor[(M, N), {c}]
     with Kernel(ceildiv(N, {bn}), ceildiv(M, {bm}), threads={threads}) as (bx, by):
         A_shared = alloc_shared(({sa}), {a})
         B_shared = alloc_shared(({sb}), {b})
+        {a_tmem}
         {allocate}
         for k in serial(ceildiv(K, {bk})):
             copy(A[{at}], A_shared)
             copy(B[{bt}], B_shared)
+            {move}
             {gemm}
         {finish}
 """
@@ -43,7 +45,8 @@ FORMS = {
 
 
 class Case:
-    def __init__(self, name, a, d, tile, size, b=None, c=None, form="tmem", threads=128, trans_a=False, trans_b=True, gemm=None):
+    def __init__(self, name, a, d, tile, size, b=None, c=None, form="tmem", threads=128, trans_a=False, trans_b=True, gemm=None,
+                 a_in_tmem=False):
         self.name, self.a, self.b, self.d, self.c = name, a, b or a, d, c or d
         self.tile, self.size, self.form, self.trans_a, self.trans_b = tile, size, form, trans_a, trans_b
         bm, bn, bk = tile
@@ -54,8 +57,10 @@ class Case:
                       sa="%d, %d" % ((bk, bm) if trans_a else (bm, bk)), sb="%d, %d" % ((bn, bk) if trans_b else (bk, bn)),
                       at=("k * {bk}, by * {bm}" if trans_a else "by * {bm}, k * {bk}").format(bm=bm, bk=bk),
                       bt=("bx * {bn}, k * {bk}" if trans_b else "k * {bk}, bx * {bn}").format(bn=bn, bk=bk),
-                      product="gemm(A_shared, B_shared, acc%s)" % options,
-                      first="gemm(A_shared, B_shared, acc%s, clear_accum=k == 0)" % options)
+                      a_tmem="A_tmem = alloc_tmem(({bm}, {bk}), {a})" if a_in_tmem else "", move="copy(A_shared, A_tmem)" if a_in_tmem else "",
+                      product="gemm(%s, B_shared, acc%s)" % ("A_tmem" if a_in_tmem else "A_shared", options),
+                      first="gemm(%s, B_shared, acc%s, clear_accum=k == 0)" % ("A_tmem" if a_in_tmem else "A_shared", options))
+        fields["a_tmem"] = fields["a_tmem"].format(**fields)
         fields.update(allocate=allocate.format(**fields), gemm=(gemm or product).format(**fields), finish=finish.format(**fields))
         self.text = TEXT.format(**fields)
 
@@ -154,9 +159,28 @@ def element_types():
     yield Case("f16_f16_loop", "f16", "f16", (64, 64, 32), (72, 72, 40), c="f32", form="loop", threads=256)
 
 
+def warp_rows():
+    """M = 32: every warp has all rows, and a quarter of the columns."""
+    for n in (64, 128, 256):
+        yield Case("rows_32_columns_%d" % n, "bf16", "f32", (32, n, 64), (40, n + 8, 72), form=["tmem", "loop", "fragment"][n // 100])
+    yield Case("rows_32_tn", "f16", "f32", (32, 128, 32), (40, 136, 72), trans_a=True, trans_b=False)
+    yield Case("rows_32_int8", "i8", "i32", (32, 64, 64), (48, 80, 80), threads=256)
+    yield Case("rows_32_e4m3_f16", "e4m3", "f16", (32, 64, 32), (48, 80, 48), form="loop")
+    yield Case("rows_32_tf32", "f32", "f32", (32, 64, 16), (36, 72, 20), c="bf16", form="loop", threads=256)
+
+
+def first_operand_in_tmem():
+    for m in (64, 128, 256):
+        for a, d in (("bf16", "f32"), ("f16", "f16"), ("e4m3", "f32"), ("u8", "i32"), ("f32", "f32")):
+            yield Case("ts_%d_%s_%s" % (m, a, d), a, d, (m, 96 if m < 256 else 32, 64), (m + 8, 112, 80), trans_b=a != "e4m3", a_in_tmem=True)
+    yield Case("ts_mixed", "e5m2", "f16", (128, 64, 96), (128, 64, 112), b="e4m3", form="loop", a_in_tmem=True, threads=256)
+    yield Case("ts_wide", "f16", "f32", (64, 328, 32), (64, 336, 48), form="fragment", a_in_tmem=True)
+    yield Case("ts_depth_16", "bf16", "f32", (128, 16, 16), (128, 16, 24), form="fragment", a_in_tmem=True)
+
+
 def depths():
     """K of a tile: any number of atoms, panels as wide as divide its rows."""
-    for k in (48, 80, 96, 160, 256):
+    for k in (16, 48, 80, 96, 160, 256):
         yield Case("depth_%d" % k, "bf16", "f32", (128, 32, k), (128, 32, k + 8), form="fragment")
     yield Case("depth_e4m3_96", "e4m3", "f32", (128, 32, 96), (128, 32, 112), form="fragment")
     yield Case("depth_i8_160", "i8", "i32", (128, 32, 160), (128, 32, 176), form="fragment")
@@ -176,20 +200,25 @@ def random_product(rng, name):
     """A case, or None when the draw does not fit the machine."""
     a, b, d, atom, either = rng.choice(KINDS)
     trans_a, trans_b = (rng.random() < 0.5, rng.random() < 0.5) if either else (False, True)
-    bm, bytes_of = rng.choice([64, 64, 128, 128, 256]), 32 // atom
+    bm, bytes_of, a_in_tmem = rng.choice([32, 64, 64, 128, 128, 256]), 32 // atom, rng.random() < 0.3
     step = 16 if bm != 64 or d == "i32" or (atom == 32 and not trans_b) else 8
     step = step if trans_b else max(step, 32 // bytes_of)
     bn, bk = step * rng.randint(1, rng.choice([160, 160, 384]) // step), atom * rng.randint(1, 6)
+    if bm == 32:
+        bn, a_in_tmem = rng.choice([64, 128, 256]), False
+    trans_a = trans_a and not a_in_tmem
+    if a_in_tmem:  # rows of whole words for each thread
+        bk = (bk * bytes_of + 31) // 32 * 32 // bytes_of
     threads = rng.choice([128, 128, 256])
     if threads == 256 and bn % (4 if bm == 64 else 2):
         threads = 128
-    if (bm + bn) * bk * bytes_of + bm * bn * 4 > 200000 or max(bm // 128, 1) * bn > 256:
+    if (bm + bn) * bk * bytes_of + bm * bn * 4 > 200000 or max(bm // 128, 1) * (bn + a_in_tmem * bk * bytes_of // 4) > 256:
         return None
     size = (bm + rng.randint(0, 9), bn + rng.randint(0, 20), max(1, bk + rng.randint(-9, 20)))
     if rng.random() < 0.5:  # rows that TMA takes
         size = tuple((extent + 15) // 16 * 16 for extent in size)
     return Case(name, a, d, (bm, bn, bk), size, b=b, c=rng.choice(RESULTS[d]), form=rng.choice(list(FORMS)), threads=threads,
-                trans_a=trans_a, trans_b=trans_b)
+                trans_a=trans_a, trans_b=trans_b, a_in_tmem=a_in_tmem)
 
 
 def run_random(tile_run, count, seed):
@@ -207,7 +236,7 @@ def run_random(tile_run, count, seed):
     return count, wrong
 
 
-GROUPS = [storage_orders, half_lanes, element_types, depths]
+GROUPS = [storage_orders, half_lanes, element_types, warp_rows, first_operand_in_tmem, depths]
 
 
 def main():

@@ -30,7 +30,12 @@ static void use_tcgen05(Cg *cg, LLVMValueRef shared) {
   nvvm_tcgen05_alloc(cg, shared, 64);
   nvvm_tcgen05_relinquish(cg);
   static const MmaKind kinds[] = {MMA_KIND_F16, MMA_KIND_TF32, MMA_KIND_F8F6F4, MMA_KIND_I8};
-  for (int i = 0; i < 4; i++) nvvm_tcgen05_mma(cg, tmem, word, word, cg_i32(cg, 0x08400490), yes, kinds[i]);
+  for (int i = 0; i < 4; i++) {
+    LLVMValueRef idesc = cg_i32(cg, 0x08400490);
+    nvvm_tcgen05_mma(cg, MMA_FORM_PLAIN, tmem, word, word, idesc, yes, kinds[i]);
+    nvvm_tcgen05_mma(cg, MMA_FORM_A_IN_TMEM, tmem, tmem, word, idesc, yes, kinds[i]);
+    nvvm_tcgen05_mma(cg, MMA_FORM_WS, tmem, word, word, idesc, yes, kinds[i]);
+  }
   nvvm_tcgen05_commit(cg, shared);
   nvvm_tcgen05_fence_before(cg);
   nvvm_tcgen05_fence_after(cg);

@@ -5,7 +5,7 @@
 #include "check.h"
 
 static bool stays_until_code(OpKind kind) {
-  return kind != OP_wait;
+  return kind != OP_wait && kind != OP_tmem_release;
 }
 
 static void check_target(Checks *c, const Target *target, const CgTarget *emitters) {

@@ -1,10 +1,11 @@
 // gemm by tcgen05.mma, issued by the executing thread.
 //
-// An instruction multiplies 128 rows (or 64), up to 256 columns and one K atom (32 bytes of K). The op is cut into
+// An instruction multiplies 128 rows (or 64, or 32), up to 256 columns and one K atom (32 bytes of K). The op is cut into
 // blocks of rows, pieces of columns, and K steps; only the first K step of each block may clear. Operands are
 // panels of swizzled rows in shared memory: their descriptors differ in the start address alone, so one base
 // per operand is computed and steps add constants (blackwell 2.4 to 2.6). The start address is that before
-// the XOR: hardware applies it to the address itself.
+// the XOR: hardware applies it to the address itself. Operand A may be in TMEM: row by row in the accumulator's lanes,
+// packed along K (blackwell 2.7).
 #include "codegen/sm100a/sm100a.h"
 
 #include <assert.h>
@@ -21,7 +22,7 @@ typedef struct {
   int bytes, span;    // of an element, of a row of a panel
   int64_t rows;       // of a panel
   bool regular;       // steps are constants
-  LLVMValueRef base;  // descriptor of its first element
+  LLVMValueRef base;  // descriptor of its first element; of an operand in TMEM there is none
 } Operand;
 
 // Byte offset from the operand's first element. Both steps stay on multiples of what the offset's formula
@@ -61,6 +62,10 @@ static bool begin_operand(Cg *cg, const TirOp *op, int i, bool mn_major, Operand
   const CgPlace *place = cg_place(cg, value);
   const Type *root = &place->root->type;
   const Layout *layout = place->root->layout;
+  if (i == OPERAND_a && root->space == SPACE_TMEM) {
+    *o = (Operand){.place = place};
+    return true;
+  }
   if (root->space != SPACE_SHARED || layout->span == 0 || place->rank != 2) {
     cg_unsupported(cg, op, "operand %d must be a swizzled matrix in shared memory", i);
     return false;
@@ -96,9 +101,12 @@ static void multiply_block(Cg *cg, const Gemm *g, int64_t row, int64_t column, i
   uint32_t word = instruction_descriptor(g->shape, g->extents->m, (int)columns, g->a.mn_major, g->b.mn_major);
   LLVMValueRef idesc = LLVMConstInt(cg->i32, word, false), always = LLVMConstInt(cg->i1, 1, false);
   LLVMValueRef d = sm100a_tmem_address(cg, g->op, g->c, row, column);
+  MmaForm form = !g->a.base ? MMA_FORM_A_IN_TMEM : g->extents->ws ? MMA_FORM_WS : MMA_FORM_PLAIN;
   for (int64_t k = 0; k < g->k; k += g->shape->k_atom) {
-    LLVMValueRef a = step_descriptor(cg, &g->a, row, k), b = step_descriptor(cg, &g->b, column, k);
-    nvvm_tcgen05_mma(cg, d, a, b, idesc, k == 0 ? g->accumulate : always, (MmaKind)g->shape->kind);
+    LLVMValueRef a =
+        g->a.base ? step_descriptor(cg, &g->a, row, k) : sm100a_tmem_address(cg, g->op, g->a.place, row, k);
+    LLVMValueRef b = step_descriptor(cg, &g->b, column, k);
+    nvvm_tcgen05_mma(cg, form, d, a, b, idesc, k == 0 ? g->accumulate : always, (MmaKind)g->shape->kind);
   }
 }
 

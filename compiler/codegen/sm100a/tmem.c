@@ -1,11 +1,12 @@
 // TMEM: addresses, copies to and from fragments, fills, allocation and fences.
 //
 // A buffer of r x c elements of 32 bits takes c columns for each block of 128 rows; row r of a block is lane
-// r. Dimensions before the rows number such tiles. Warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA 9.7.16.8.1), thread t of it lane 32 w +
-// t, so a fragment that is copied has its rows spread that way and each thread holds columns of its row.
-// Further warpgroups take further columns. A buffer of 64 rows has 16 in the lower half of each warp's lanes; the
-// access with two halves (16x32bx2) gives the upper 16 threads the second half of the columns. An f16 element takes
-// the low half of its column's word.
+// r. Dimensions before the rows number such tiles. Warp w of a warpgroup reaches lanes 32 w to 32 w + 31 (PTX ISA
+// 9.7.16.8.1), thread t of it lane 32 w + t, so a fragment that is copied has its rows spread that way and each thread
+// holds columns of its row. Further warpgroups take further columns. A buffer of 64 rows has 16 in the lower half of
+// each warp's lanes; the access with two halves (16x32bx2) gives the upper 16 threads the second half of the columns. Of
+// 32 rows each warp's lanes hold another quarter of the columns. Elements of 8 and 16 bits are packed into words, the
+// first in the low bits; an f16 accumulator's element takes the low half of a word alone.
 #include "codegen/sm100a/sm100a.h"
 
 #include "codegen/fragment.h"
@@ -24,21 +25,38 @@ static LLVMValueRef tile_number(Cg *cg, const CgPlace *place) {
   return number;
 }
 
+// Columns of one block of rows of a buffer.
+static int64_t block_columns(const TirValue *root) {
+  const Type *type = &root->type;
+  int parts = type->shape[type->rank - 2] == WARP ? LANES / WARP : 1;
+  return type->shape[type->rank - 1] / root->layout->packed / parts;
+}
+
+static int64_t block_count(const TirValue *root) {
+  return (root->type.shape[root->type.rank - 2] + LANES - 1) / LANES;
+}
+
+static LLVMValueRef words_of(Cg *cg, const TirValue *root, LLVMValueRef columns) {
+  int packed = root->layout->packed;
+  return packed == 1 ? columns : LLVMBuildUDiv(cg->builder, columns, cg_i32(cg, packed), "");
+}
+
 LLVMValueRef sm100a_tmem_address(Cg *cg, const TirOp *op, const CgPlace *place, int64_t row, int64_t column) {
-  const Type *type = &place->root->type;
-  int rows = type->rank - 2, columns = type->rank - 1;
-  int64_t start = 0, blocks = (type->shape[rows] + LANES - 1) / LANES;
+  const TirValue *root = place->root;
+  int rows = root->type.rank - 2, columns = root->type.rank - 1;
+  int64_t start = 0, width = block_columns(root);
   if (place->rank != 2 || place->dim[0] != rows || !cg_const(place->offset[rows], &start) || start % LANES) {
     cg_unsupported(cg, op, "it takes rows and columns of TMEM, the rows from a constant multiple of %d",
                    LANES);
     return cg_i32(cg, 0);
   }
   LLVMValueRef tile =
-      LLVMBuildMul(cg->builder, tile_number(cg, place), cg_i32(cg, blocks * type->shape[columns]), "");
-  LLVMValueRef address = LLVMBuildAdd(cg->builder, cg->storage[place->root->id], place->offset[columns], "");
+      LLVMBuildMul(cg->builder, tile_number(cg, place), cg_i32(cg, block_count(root) * width), "");
+  LLVMValueRef address =
+      LLVMBuildAdd(cg->builder, cg->storage[root->id], words_of(cg, root, place->offset[columns]), "");
   address = LLVMBuildAdd(cg->builder, address, tile, "");
-  return LLVMBuildAdd(cg->builder, address, cg_i32(cg, (start + row) / LANES * type->shape[columns] + column),
-                      "");
+  int64_t within = (start + row) / LANES * width + column / root->layout->packed;
+  return LLVMBuildAdd(cg->builder, address, cg_i32(cg, within), "");
 }
 
 static LLVMValueRef warp_index(Cg *cg) {
@@ -58,7 +76,9 @@ typedef struct {
   const CgPlace *place;
   int64_t registers, groups, share;  // share: columns from one warpgroup to the next
   int64_t split;                     // columns from the lower to the upper half of a warp; 0: each has lanes
-  LLVMValueRef start;                // what differs between the warps
+  int64_t quarter;     // columns from one warp's lanes to the next one's; 0: they are other rows
+  int packed;          // elements in a column
+  LLVMValueRef start;  // what differs between the warps
 } TmemMove;
 
 static void position(const TmemMove *m, int64_t thread, int64_t reg, int64_t *row, int64_t *column) {
@@ -74,14 +94,26 @@ static bool suits_lanes(const TmemMove *m, int64_t threads) {
     int64_t first_row, first_column;
     position(m, 0, r, &first_row, &first_column);
     for (int64_t t = 0; t < threads; t += t % LANES < LANES / 2 ? 1 : 5) {
-      int64_t row, column;
+      int64_t row, column, warp = t % LANES / WARP;
       position(m, t, r, &row, &column);
-      int64_t lane = m->split ? t % LANES / WARP * (WARP / 2) + t % (WARP / 2) : t % LANES;
-      int64_t half = t % WARP / (WARP / 2) * m->split;
-      if (row != first_row + lane || column != first_column + t / LANES * m->share + half ||
+      int64_t lane = m->split ? warp * (WARP / 2) + t % (WARP / 2) : m->quarter ? t % WARP : t % LANES;
+      int64_t beside = t % WARP / (WARP / 2) * m->split + warp * m->quarter;
+      if (row != first_row + lane || column != first_column + t / LANES * m->share + beside ||
           first_row % LANES)
         return false;
     }
+  }
+  return true;
+}
+
+// Registers that share a word are neighbours in it, in every thread.
+static bool fills_words(const TmemMove *m) {
+  if (m->registers % m->packed || m->share % m->packed || m->split % m->packed) return false;
+  for (int64_t r = 0; r < m->registers; r++) {
+    int64_t first_row, first_column, row, column;
+    position(m, 0, r - r % m->packed, &first_row, &first_column);
+    position(m, 0, r, &row, &column);
+    if (first_column % m->packed || row != first_row || column != first_column + r % m->packed) return false;
   }
   return true;
 }
@@ -94,18 +126,20 @@ static bool begin_move(Cg *cg, const TirOp *op, const TirValue *tmem, const TirV
     return false;
   }
   m->registers = layout_registers(fragment->layout);
+  m->packed = m->place->root->layout->packed;
   m->groups = threads / LANES;
   if (m->groups > 1) position(m, LANES, 0, &row, &m->share);
   if (fragment->type.shape[0] == LANES / 2) position(m, WARP / 2, 0, &row, &m->split);
-  if (!suits_lanes(m, threads)) {
+  if (fragment->type.shape[0] == WARP) position(m, WARP, 0, &row, &m->quarter);
+  if (!suits_lanes(m, threads) || !fills_words(m)) {
     cg_unsupported(cg, op, "the fragment's rows are not spread over the threads as TMEM lanes are");
     return false;
   }
   LLVMValueRef warp = warp_index(cg);
   m->start = add_lane_quarter(cg, cg_i32(cg, 0), warp);
   LLVMValueRef group = LLVMBuildLShr(cg->builder, warp, cg_i32(cg, 2), "");
-  m->start =
-      LLVMBuildAdd(cg->builder, m->start, LLVMBuildMul(cg->builder, group, cg_i32(cg, m->share), ""), "");
+  m->start = LLVMBuildAdd(cg->builder, m->start,
+                          LLVMBuildMul(cg->builder, group, cg_i32(cg, m->share / m->packed), ""), "");
   return true;
 }
 
@@ -115,15 +149,16 @@ static LLVMValueRef address_of(Cg *cg, const TmemMove *m, int64_t reg) {
   return LLVMBuildAdd(cg->builder, sm100a_tmem_address(cg, m->op, m->place, row, column), m->start, "");
 }
 
-// Registers from `reg` on that lie in consecutive columns: a power of two.
+// Words from that of register `reg` on that lie in consecutive columns: a power of two.
 static int chunk_at(const TmemMove *m, int64_t reg) {
   int64_t row, column, next_row, next_column;
   int run = 1;
   position(m, 0, reg, &row, &column);
-  for (; run < MAX_CHUNK && reg + run < m->registers; run++) {
+  for (; run < MAX_CHUNK * m->packed && reg + run < m->registers; run++) {
     position(m, 0, reg + run, &next_row, &next_column);
     if (next_row != row || next_column != column + run) break;
   }
+  run /= m->packed;
   while (run & (run - 1)) run &= run - 1;
   return run;
 }
@@ -134,9 +169,10 @@ static unsigned width_of(LLVMTypeRef type) {
   return kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind ? 16 : 32;
 }
 
-// An element is the low bits of a 32-bit word.
-static LLVMValueRef from_word(Cg *cg, LLVMValueRef word, LLVMTypeRef type) {
+// Element number `at` of a 32-bit word.
+static LLVMValueRef from_word(Cg *cg, LLVMValueRef word, int at, LLVMTypeRef type) {
   LLVMTypeRef bits = LLVMIntTypeInContext(cg->context, width_of(type));
+  if (at) word = LLVMBuildLShr(cg->builder, word, cg_i32(cg, at * (int)width_of(type)), "");
   return LLVMBuildBitCast(cg->builder, LLVMBuildTrunc(cg->builder, word, bits, ""), type, "");
 }
 
@@ -171,19 +207,21 @@ static void tie_registers(Cg *cg, LLVMValueRef *values, int n) {
 void sm100a_tmem_load(Cg *cg, const TirOp *op) {
   TmemMove m;
   if (!begin_move(cg, op, op->args[0], op->args[1], &m)) return;
-  LLVMValueRef *values = ARENA_ARRAY(cg->arena, LLVMValueRef, m.registers);
-  for (int64_t r = 0; r < m.registers;) {
-    int n = chunk_at(&m, r);
-    LLVMValueRef loaded = nvvm_tcgen05_ld(cg, address_of(cg, &m, r), n, (int)m.split);
-    for (int i = 0; i < n; i++) values[r + i] = element(cg, loaded, n, i);
-    r += n;
+  int64_t words = m.registers / m.packed;
+  LLVMValueRef *values = ARENA_ARRAY(cg->arena, LLVMValueRef, words);
+  for (int64_t w = 0; w < words;) {
+    int n = chunk_at(&m, w * m.packed);
+    LLVMValueRef loaded = nvvm_tcgen05_ld(cg, address_of(cg, &m, w * m.packed), n, (int)m.split / m.packed);
+    for (int i = 0; i < n; i++) values[w + i] = element(cg, loaded, n, i);
+    w += n;
   }
   nvvm_tcgen05_wait_ld(cg);
   LLVMTypeRef type = cg_memory_type(cg, m.fragment->type.dtype);
-  for (int64_t r = 0; r < m.registers; r += MAX_CHUNK)
-    tie_registers(cg, values + r, (int)(m.registers - r < MAX_CHUNK ? m.registers - r : MAX_CHUNK));
+  for (int64_t w = 0; w < words; w += MAX_CHUNK)
+    tie_registers(cg, values + w, (int)(words - w < MAX_CHUNK ? words - w : MAX_CHUNK));
   for (int64_t r = 0; r < m.registers; r++)
-    LLVMBuildStore(cg->builder, from_word(cg, values[r], type), cg_register(cg, m.fragment, cg_i32(cg, r)));
+    LLVMBuildStore(cg->builder, from_word(cg, values[r / m.packed], (int)(r % m.packed), type),
+                   cg_register(cg, m.fragment, cg_i32(cg, r)));
 }
 
 static LLVMValueRef pack(Cg *cg, LLVMValueRef const *values, int n) {
@@ -194,20 +232,28 @@ static LLVMValueRef pack(Cg *cg, LLVMValueRef const *values, int n) {
   return vector;
 }
 
+// The word that register `reg` and those behind it make up.
+static LLVMValueRef word_at(Cg *cg, const TmemMove *m, int64_t reg) {
+  LLVMTypeRef type = cg_memory_type(cg, m->fragment->type.dtype);
+  LLVMValueRef word = NULL;
+  for (int i = 0; i < m->packed; i++) {
+    LLVMValueRef slot = cg_register(cg, m->fragment, cg_i32(cg, reg + i));
+    LLVMValueRef value = to_word(cg, LLVMBuildLoad2(cg->builder, type, slot, ""));
+    if (i) value = LLVMBuildShl(cg->builder, value, cg_i32(cg, i * (int)width_of(type)), "");
+    word = i ? LLVMBuildOr(cg->builder, word, value, "") : value;
+  }
+  return word;
+}
+
 void sm100a_tmem_store(Cg *cg, const TirOp *op) {
   TmemMove m;
   if (!begin_move(cg, op, op->args[1], op->args[0], &m)) return;
-  LLVMTypeRef type = cg_memory_type(cg, m.fragment->type.dtype);
   for (int64_t r = 0; r < m.registers;) {
     int n = chunk_at(&m, r);
     LLVMValueRef values[MAX_CHUNK];
-    for (int i = 0; i < n; i++) {
-      LLVMValueRef value =
-          LLVMBuildLoad2(cg->builder, type, cg_register(cg, m.fragment, cg_i32(cg, r + i)), "");
-      values[i] = to_word(cg, value);
-    }
-    nvvm_tcgen05_st(cg, address_of(cg, &m, r), pack(cg, values, n), n, (int)m.split);
-    r += n;
+    for (int i = 0; i < n; i++) values[i] = word_at(cg, &m, r + i * m.packed);
+    nvvm_tcgen05_st(cg, address_of(cg, &m, r), pack(cg, values, n), n, (int)m.split / m.packed);
+    r += n * m.packed;
   }
   nvvm_tcgen05_wait_st(cg);
 }
@@ -230,14 +276,25 @@ static void fill_tile(Cg *cg, const TirOp *op, LLVMValueRef quarter, LLVMValueRe
   const CgPlace *place = cg_place(cg, buffer);
   if (buffer == place->root) {
     LLVMValueRef start = LLVMBuildAdd(cg->builder, cg->storage[buffer->id], quarter, "");
-    int64_t rows = buffer->type.shape[buffer->type.rank - 2], blocks = (rows + LANES - 1) / LANES;
-    fill_columns(cg, start, type_elements(&buffer->type) / rows * blocks, word);
+    fill_columns(cg, start, buffer->layout->columns, word);
     return;
   }
+  bool narrow = place->root->type.shape[place->root->type.rank - 2] == WARP;
+  int64_t columns = narrow ? block_columns(place->root) : buffer->type.shape[1] / place->root->layout->packed;
   for (int64_t row = 0; row < buffer->type.shape[0]; row += LANES) {
     LLVMValueRef address = sm100a_tmem_address(cg, op, place, row, 0);
-    fill_columns(cg, LLVMBuildAdd(cg->builder, address, quarter, ""), buffer->type.shape[1], word);
+    fill_columns(cg, LLVMBuildAdd(cg->builder, address, quarter, ""), columns, word);
   }
+}
+
+// A word of equal elements.
+static LLVMValueRef fill_word(Cg *cg, const TirOp *op) {
+  LLVMValueRef value = cg_to_memory(cg, op->args[0]->type.dtype, cg_value(cg, op->args[1]));
+  unsigned width = width_of(LLVMTypeOf(value));
+  LLVMValueRef word = to_word(cg, value);
+  bool packed = cg_place(cg, op->args[0])->root->layout->packed > 1;
+  int64_t ones = !packed ? 1 : width == 8 ? 0x01010101 : 0x00010001;
+  return ones == 1 ? word : LLVMBuildMul(cg->builder, word, cg_i32(cg, ones), "");
 }
 
 // The first warpgroup fills.
@@ -246,7 +303,7 @@ void sm100a_tmem_fill(Cg *cg, const TirOp *op) {
     cg_unsupported(cg, op, "it takes a warpgroup");
     return;
   }
-  LLVMValueRef word = to_word(cg, cg_value(cg, op->args[1]));
+  LLVMValueRef word = fill_word(cg, op);
   LLVMValueRef warp = warp_index(cg), quarter = add_lane_quarter(cg, cg_i32(cg, 0), warp);
   bool all = cg->kernel->threads == LANES;
   CgIf branch =
