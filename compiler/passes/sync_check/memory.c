@@ -159,7 +159,9 @@ static bool replaces(const Agent *agent, const Touched *newer, const Touched *ol
   if (same && newer->atomic <= older->atomic && newer->reads >= older->reads &&
       newer->writes >= older->writes)
     return true;
-  return newer->writes && !one_team(older, newer) && is_ordered(agent, older, newer);
+  // Others of the team need not come after it.
+  if (newer->engine == BY_THREADS && newer->team != UINT64_C(1) << newer->class_index) return false;
+  return newer->writes && is_ordered(agent, older, newer);
 }
 
 static void record(Run *run, const Agent *agent, History *history, const Touched *access) {

@@ -272,6 +272,7 @@ static bool move(Run *run, Agent *agent) {
       const TirOp *op = top(agent)->next;
       top(agent)->next = op->next;
       step_op(run, agent, op);
+      if (op->kind == OP_sync_threads) return true;  // who comes last does not run ahead
     }
   }
   return true;
