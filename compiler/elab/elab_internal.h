@@ -301,6 +301,8 @@ Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Bloc
 void launch_check_limits(Elab *e);
 // A check by the runtime; `what` follows the place in its message.
 void launch_check(Elab *e, TirValue *condition, Span span, const char *what);
+// Warns of stores of different values to one element.
+void elab_check_same_element(Elab *e);
 // `assert`.
 void exec_assert(Elab *e, const Stmt *stmt);
 
