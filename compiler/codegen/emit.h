@@ -8,6 +8,9 @@
 void cg_copy_threads(Cg *cg, const TirOp *op);
 void cg_fill_threads(Cg *cg, const TirOp *op);
 
+// emit_reduce.c: fragments, by the threads that hold them.
+void cg_reduce_threads(Cg *cg, const TirOp *op);
+
 // emit_async.c: PATH_TMA_LOAD and PATH_TMA_STORE, by the executing thread; barriers, fences and bulk groups.
 void cg_copy_tma(Cg *cg, const TirOp *op);
 void emit_mbar_init(Cg *cg, const TirOp *op);

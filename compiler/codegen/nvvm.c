@@ -70,6 +70,11 @@ LLVMValueRef nvvm_shfl_idx(Cg *cg, LLVMValueRef x, int lane) {
   return effect(cg, "llvm.nvvm.shfl.sync.idx.i32", 4, args);
 }
 
+LLVMValueRef nvvm_shfl_bfly(Cg *cg, LLVMValueRef x, int mask) {
+  LLVMValueRef args[] = {imm32(cg, -1), x, imm32(cg, mask), imm32(cg, 31)};
+  return effect(cg, "llvm.nvvm.shfl.sync.bfly.i32", 4, args);
+}
+
 void nvvm_mbar_init(Cg *cg, LLVMValueRef shared, int count) {
   LLVMValueRef args[] = {shared, imm32(cg, count)};
   effect(cg, "llvm.nvvm.mbarrier.init.shared", 2, args);

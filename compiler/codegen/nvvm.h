@@ -15,6 +15,8 @@ void nvvm_barrier_sync(Cg *cg, int id, int count, bool aligned);
 void nvvm_warp_sync(Cg *cg, uint32_t lanes);  // of the warp
 void nvvm_trap(Cg *cg);                       // stops the kernel with an error
 LLVMValueRef nvvm_shfl_idx(Cg *cg, LLVMValueRef value, int lane);
+LLVMValueRef nvvm_shfl_bfly(Cg *cg, LLVMValueRef value,
+                            int mask);  // from the lane whose number differs in mask
 
 // mbarrier, default semantics only (rules L3); PTX ISA 9.7.13.15
 void nvvm_mbar_init(Cg *cg, LLVMValueRef shared, int count);

@@ -115,6 +115,11 @@ static TirBuilder at_kernel_level(Elab *e, Span span) {
   return b;
 }
 
+TirValue *memory_temporary(Elab *e, const char *name, Type type, Span span) {
+  TirBuilder b = at_kernel_level(e, span);
+  return tir_alloc(&b, intern(e->names, name), type);
+}
+
 // What happens once stands in no loop or branch of the device.
 static bool kernel_level(Elab *e, const Call *call, const char *reason, const char *remedy) {
   if (!elab_placed(e, call->span, call->builtin->name, true)) return false;

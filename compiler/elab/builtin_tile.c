@@ -10,7 +10,7 @@ static bool given(const Value *value) {
   return value->kind != VALUE_ABSENT && value->kind != VALUE_NONE;
 }
 
-static void set_by(Elab *e, TirValue *buffer) {
+void tile_set_by(Elab *e, TirValue *buffer) {
   TirValue *root = tir_root(buffer);
   map_put(e->initialized, root, root);
 }
@@ -29,15 +29,15 @@ static bool check(Elab *e, OpKind kind, int nargs, TirValue *const *args, const 
 }
 
 // An op with its attributes: checked, then built.
-static bool emit(Elab *e, OpKind kind, int nargs, TirValue *const *args, const Span *spans,
-                 const int64_t *attrs, Span span) {
+bool tile_emit(Elab *e, OpKind kind, int nargs, TirValue *const *args, const Span *spans,
+               const int64_t *attrs, Span span) {
   if (!check(e, kind, nargs, args, spans, attrs, span)) return false;
   TirOp *op = staged_effect(e, kind, nargs, args, span);
   memcpy(op->attrs, attrs, OP_MAX_ATTRS * sizeof *attrs);
   return true;
 }
 
-static void initial_attrs(OpKind kind, int64_t *out) {
+void tile_initial_attrs(OpKind kind, int64_t *out) {
   for (int i = 0; i < OP_MAX_ATTRS; i++)
     out[i] = op_def(kind)->attrs[i].name ? op_def(kind)->attrs[i].initial : 0;
 }
@@ -56,8 +56,8 @@ static Value run_copy(Elab *e, const Call *call) {
   if (!tile_copy_operands(e, &call->args[0], call->spans[0], &call->args[1], call->spans[1], &args[0],
                           &args[1]))
     return value_poison();
-  initial_attrs(OP_copy, attrs);
-  if (emit(e, OP_copy, 3, args, spans, attrs, call->span)) set_by(e, args[1]);
+  tile_initial_attrs(OP_copy, attrs);
+  if (tile_emit(e, OP_copy, 3, args, spans, attrs, call->span)) tile_set_by(e, args[1]);
   return value_none();
 }
 
@@ -69,8 +69,8 @@ static Value fill_with(Elab *e, const Call *call, const Value *value, Span value
   args[0] = tile_operand(e, &call->args[0], call->spans[0], "what is filled");
   args[1] = args[0] ? staged_as(e, value, args[0]->type.dtype, value_span) : NULL;
   if (!args[1]) return value_poison();
-  initial_attrs(OP_fill, attrs);
-  if (emit(e, OP_fill, 2, args, spans, attrs, call->span)) set_by(e, args[0]);
+  tile_initial_attrs(OP_fill, attrs);
+  if (tile_emit(e, OP_fill, 2, args, spans, attrs, call->span)) tile_set_by(e, args[0]);
   return value_none();
 }
 
@@ -197,7 +197,7 @@ static bool read_operands(Elab *e, const Call *call, TirValue **args) {
 static Value gemm(Elab *e, const Call *call, bool is_explicit) {
   TirValue *args[OPERAND_count] = {0};
   int64_t attrs[OP_MAX_ATTRS];
-  initial_attrs(OP_gemm, attrs);
+  tile_initial_attrs(OP_gemm, attrs);
   attrs[GEMM_explicit] = is_explicit;
   if (!elab_placed(e, call->span, call->builtin->name, true)) return value_poison();
   bool ok = read_operands(e, call, args);
@@ -216,7 +216,7 @@ static Value gemm(Elab *e, const Call *call, bool is_explicit) {
                                      call->spans[ARG_clear]};
   TirValue *root = tir_root(args[OPERAND_c]);
   bool fresh = !map_has(e->initialized, root);
-  if (!emit(e, OP_gemm, OPERAND_count, args, spans, attrs, call->span)) return value_none();
+  if (!tile_emit(e, OP_gemm, OPERAND_count, args, spans, attrs, call->span)) return value_none();
   if (fresh && args[OPERAND_clear]) zero_without_rounds(e, call, root);
   warn_not_cleared(e, call, args[OPERAND_c], args[OPERAND_clear]);
   return value_none();

@@ -6,8 +6,9 @@
 
 static const char *const modules[] = {"T", "tl", "tilelang", "language", "math", "torch", "GemmWarpPolicy"};
 
-static const Builtin *const tables[] = {builtins_tile, builtins_memory, builtins_loop,   builtins_sync,
-                                        builtins_math, builtins_python, builtins_atomic, builtins_debug};
+static const Builtin *const tables[] = {builtins_tile,   builtins_fragment, builtins_memory,
+                                        builtins_loop,   builtins_sync,     builtins_math,
+                                        builtins_python, builtins_atomic,   builtins_debug};
 
 enum { TABLE_COUNT = sizeof tables / sizeof *tables, MODULE_COUNT = sizeof modules / sizeof *modules };
 
@@ -52,7 +53,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(copy_cluster),
                                 LATER(cp_async),
                                 LATER(cummax),
-                                LATER(cumsum),
                                 LATER(decl_buffer),
                                 LATER(disable_warp_group_reg_alloc),
                                 LATER(dp4a),
@@ -98,12 +98,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(ptx_wait_group),
                                 LATER(ptx_wgmma_ss),
                                 LATER(Ramp),
-                                LATER(reduce),
-                                LATER(reduce_absmax),
-                                LATER(reduce_abssum),
-                                LATER(reduce_max),
-                                LATER(reduce_min),
-                                LATER(reduce_sum),
                                 LATER(reducer_init),
                                 LATER(reducer_update),
                                 LATER(Ref),
@@ -136,7 +130,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(tma_load),
                                 LATER(tma_store_arrive),
                                 LATER(tma_store_wait),
-                                LATER(transpose),
                                 LATER(type_annotation),
                                 LATER(view),
                                 LATER(wait_wgmma),

@@ -137,7 +137,7 @@ const char *builtin_nearest(const char *name);
 bool builtin_is_module(const char *name);
 
 extern const Builtin builtins_python[], builtins_math[], builtins_memory[], builtins_tile[], builtins_sync[],
-    builtins_loop[], builtins_method[], builtins_atomic[], builtins_debug[];
+    builtins_loop[], builtins_fragment[], builtins_method[], builtins_atomic[], builtins_debug[];
 
 // ---- elab.c
 
@@ -249,6 +249,19 @@ bool tile_copy_operands(Elab *e, const Value *src, Span src_span, const Value *d
                         TirValue **src_out, TirValue **dst_out);
 // A single barrier. NULL: reported.
 TirValue *tile_barrier(Elab *e, const Value *value, Span span, const char *what);
+
+// ---- builtin_tile.c
+
+// An op with its attributes: checked as ops/ wants it, then built; `spans` has one entry an operand. False: reported.
+bool tile_emit(Elab *e, OpKind kind, int nargs, TirValue *const *args, const Span *spans,
+               const int64_t *attrs, Span span);
+void tile_initial_attrs(OpKind kind, int64_t *out);
+void tile_set_by(Elab *e, TirValue *buffer);  // something has set the buffer
+
+// ---- builtin_memory.c
+
+// A buffer of the kernel that no name of the user stands for.
+TirValue *memory_temporary(Elab *e, const char *name, Type type, Span span);
 
 // ---- elab_call.c
 

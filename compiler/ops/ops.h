@@ -48,6 +48,20 @@ typedef enum {
 
 typedef enum { LOOP_SERIAL, LOOP_UNROLL, LOOP_PIPELINED, LOOP_KIND_COUNT } LoopKind;
 
+// How reduce folds: the attribute REDUCE_kind.
+typedef enum {
+  REDUCE_SUM,
+  REDUCE_MAX,
+  REDUCE_MIN,
+  REDUCE_ABSSUM,
+  REDUCE_ABSMAX,
+  REDUCE_AND,
+  REDUCE_OR,
+  REDUCE_XOR
+} ReduceKind;
+// The type in which elements of `dtype` are folded: f32, i32 or u32.
+DType op_reduce_type(DType dtype);
+
 enum { OP_MAX_OPERANDS = 6, OP_MAX_ATTRS = 8, OP_MAX_RESULTS = TYPE_MAX_RANK };
 
 // ATOMIC goes with the others: such accesses of one buffer need no order among themselves.
@@ -144,6 +158,7 @@ enum {
 };  // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor; explicit: tma_copy, the author waits
 enum { FILL_path };
 enum { ATOMIC_ADD_path = COPY_path, ATOMIC_ADD_map = COPY_map, ATOMIC_ADD_bounded = COPY_bounded };
+enum { REDUCE_path, REDUCE_kind, REDUCE_dim, REDUCE_clear };
 enum { GEMM_path, GEMM_trans_a, GEMM_trans_b, GEMM_explicit };  // explicit: tcgen05_gemm, no wait is added
 
 #endif

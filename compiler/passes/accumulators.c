@@ -196,6 +196,24 @@ static void split_tmem_moves(PassCx *cx, TirKernel *kernel) {
   }
 }
 
+// Ops that work on fragments get one in place of a buffer that has moved to TMEM.
+static void give_fragments(PassCx *cx, TirKernel *kernel) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    for (int a = 0; tile_is(op) && a < op->nargs; a++) {
+      unsigned access = tile_access(op, a);
+      bool takes_tmem = access && op_def(op->kind)->operands[a].spaces & 1u << SPACE_TMEM;
+      if (!access || takes_tmem || op->args[a]->type.space != SPACE_TMEM) continue;
+      TirValue *tmem = op->args[a];
+      TirBuilder before = tir_builder_before(cx->module, op), after = tir_builder_after(cx->module, op);
+      op->args[a] = new_fragment(cx, &before, tmem, tmem->type.dtype);
+      if (access & READS) rule_make_copy(&before, tmem, op->args[a]);
+      if (access & WRITES) rule_make_copy(&after, op->args[a], tmem);
+    }
+  }
+}
+
 // ---- a value just stored is not loaded again
 
 static bool uses(const TirOp *op, const TirValue *value) {
@@ -210,13 +228,33 @@ static bool used_outside(TirOpList ops, int from, int to, const TirValue *value)
   return false;
 }
 
-// The load of what `ops.data[at]` stores, if nothing but pure ops stands between; its number, or -1.
-static int find_reload(TirOpList ops, int at, TirValue *stored, const TirValue *tmem) {
+// Whether the op, bodies apart, leaves alone what the fragment and the TMEM buffer hold: it computes, or works on other
+// buffers.
+static bool passes_by(const TirOp *op, const TirValue *stored, TirValue *tmem) {
+  bool works = tile_is(op) || tile_is_element(op);
+  if (op_def(op->kind)->pure || op->kind == OP_alloc || op->kind == OP_parallel || op->kind == OP_get)
+    return true;
+  for (int a = 0; works && a < op->nargs; a++) {
+    if (!tile_access(op, a)) continue;
+    if (tir_root(op->args[a]) == tir_root(tmem) || (op->args[a] == stored && tile_access(op, a) & WRITES))
+      return false;
+  }
+  return works;
+}
+
+// The block that the op is in, Parallel loops apart.
+static const TirBlock *block_of(TirOp *op) {
+  TirOp *parallel = tile_outermost(op, OP_parallel);
+  return parallel ? parallel->parent : op->parent;
+}
+
+// The load of what `ops.data[at]` stores, if nothing between touches either; its number, or -1.
+static int find_reload(TirOpList ops, int at, TirValue *stored, TirValue *tmem) {
   for (int i = at + 1; i < ops.len; i++) {
     TirOp *op = ops.data[i];
     TirValue *src, *dst;
-    if (op->parent != ops.data[at]->parent) return -1;
-    if (op_def(op->kind)->pure || op->kind == OP_alloc) continue;
+    if (block_of(op) != ops.data[at]->parent) return -1;
+    if (passes_by(op, stored, tmem)) continue;
     bool reload = tile_move(op, &src, &dst) && src == tmem && dst->op->kind == OP_alloc &&
                   type_equal(&dst->type, &stored->type);
     if (!reload || dst->op->parent != op->parent || stored->op->parent != op->parent) return -1;
@@ -285,6 +323,7 @@ bool place_accumulators(PassCx *cx, TirKernel *kernel) {
   if (!move_accumulators(cx, kernel, &moved)) return false;
   move_operands(cx, kernel);
   split_tmem_moves(cx, kernel);
+  give_fragments(cx, kernel);
   forward_accumulators(cx, kernel, &moved);
   return true;
 }

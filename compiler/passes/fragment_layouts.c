@@ -1,10 +1,9 @@
-// Layouts of fragments as a small constraint problem. Fragments and the iteration spaces of Parallel loops
-// are nodes. An access F[i, j] in a loop over (i, j), or a copy between fragments, makes two nodes one group
-// with one layout. An access G[j] makes G's layout the projection of the loop's. Seeds are fragments that
-// TMEM is copied to or from: there the hardware says who holds what. Fragments whose elements are used one by
-// one, by every thread, are replicated. What no seed reaches is spread flat, or by rows or blocks where a vector
-// along rows or columns must follow. A group that would need two layouts is reported: only shared memory can
-// move elements between threads.
+// Layouts of fragments as a small constraint problem. Fragments and the iteration spaces of Parallel loops are
+// nodes. An access F[i, j] in a loop over (i, j), or a copy between fragments, wants two nodes to have one layout. An
+// access G[j], or a reduction into G, wants G's layout to be a projection. Fixed are fragments that TMEM is copied
+// to or from (there the hardware says who holds what) and those whose elements are used one by one, by every thread
+// (replicated). What nothing fixes is spread flat, or by rows or blocks where more of the other wishes come true. A
+// wish that is not granted costs a way through shared memory (fragment_staging.c), never a wrong answer.
 #include "passes/fragment_layouts.h"
 
 #include "passes/hazards.h"
@@ -12,18 +11,19 @@
 typedef struct {
   TirValue *value;  // an alloc's result, or the first variable of a Parallel loop
   Type type;
-  int parent;          // union-find
-  const TirOp *seed;   // the copy between TMEM and this fragment
-  const TirOp *every;  // the access that needs every thread to hold every element
-  bool known;          // of a group's representative: layout is decided,
-  Layout layout;       // this is it,
-  const TirOp *why;    // because of this op
+  int parent;         // union-find
+  const TirOp *seed;  // the copy between TMEM and this fragment
+  bool every;         // every thread must hold every element
+  bool known;         // of a group's representative: layout is decided
+  Layout layout;
 } Node;
 
+// `part` should be the projection of `over` on some dimensions.
 typedef struct {
   int over, part;  // nodes
-  FragmentAccess access;
-  const TirOp *op;
+  int dims[TYPE_MAX_RANK], ndims;
+  bool reduction;  // else an access in a Parallel loop
+  bool failed;     // there is no such layout
 } Projection;
 
 typedef struct {
@@ -46,15 +46,39 @@ FragmentAccess fragment_access(const TirOp *parallel, const TirOp *access) {
     if (index->op != parallel || seen >> index->index & 1) return (FragmentAccess){.kind = ACCESS_ANY};
     seen |= 1u << index->index;
     if (!tir_const_int(parallel->args[index->index], &number) || number != type->shape[d])
-      found.kind = ACCESS_EXTENT;
+      found.kind = ACCESS_ANY;
     found.dims[found.ndims++] = index->index;
   }
-  if (found.kind == ACCESS_EXTENT) return found;
-  if (found.ndims == 0) return (FragmentAccess){.kind = ACCESS_ANY};
+  if (found.kind == ACCESS_ANY || found.ndims == 0) return (FragmentAccess){.kind = ACCESS_ANY};
   bool identity = found.ndims == parallel->nresults;
   for (int i = 0; i < found.ndims; i++) identity = identity && found.dims[i] == i;
   if (identity) found.kind = ACCESS_IDENTITY;
   return found;
+}
+
+bool fragment_access_constant(const TirOp *access) {
+  int64_t number;
+  for (int i = access->kind == OP_store ? 2 : 1; i < access->nargs; i++)
+    if (!tir_const_int(access->args[i], &number)) return false;
+  return true;
+}
+
+Type fragment_loop_type(const TirOp *parallel) {
+  int64_t shape[TYPE_MAX_RANK] = {0};
+  for (int i = 0; i < parallel->nresults; i++)
+    if (!tir_const_int(parallel->args[i], &shape[i])) shape[i] = DIM_DYNAMIC;
+  return type_buffer(DTYPE_f32, SPACE_FRAGMENT, parallel->nresults, shape);
+}
+
+bool fragment_access_fits(const TirOp *parallel, const TirOp *access) {
+  const Layout *loop = parallel->results[0]->layout, *part = access->args[0]->layout;
+  FragmentAccess found = fragment_access(parallel, access);
+  Type shape = fragment_loop_type(parallel);
+  Layout wanted;
+  if (access->kind == OP_load && fragment_access_constant(access)) return layout_held_whole(part);
+  if (!loop || found.kind == ACCESS_ANY) return false;
+  if (found.kind == ACCESS_IDENTITY) return layout_equal(loop, part);
+  return layout_project(loop, &shape, found.dims, found.ndims, &wanted) && layout_equal(&wanted, part);
 }
 
 static int find_group(Solver *s, int node) {
@@ -81,146 +105,45 @@ static Node *fragment_node(Solver *s, TirValue *fragment) {
 }
 
 static int loop_number(Solver *s, TirOp *parallel) {
-  int64_t shape[TYPE_MAX_RANK] = {0};
-  for (int i = 0; i < parallel->nresults; i++)
-    if (!tir_const_int(parallel->args[i], &shape[i])) shape[i] = DIM_DYNAMIC;
-  return node_of(s, parallel->results[0], type_buffer(DTYPE_f32, SPACE_FRAGMENT, parallel->nresults, shape));
+  return node_of(s, parallel->results[0], fragment_loop_type(parallel));
 }
 
-static void report(Solver *s, const TirOp *op, const char *sentence, const TirValue *fragment) {
-  diag_error(s->cx->ds, DIAG_fragment_access, op->span, "%s: %s", tir_buffer_name(fragment), sentence);
-  s->ok = false;
+static bool whole_fragment(const TirValue *value) {
+  return tile_is_fragment(value) && value->op->kind == OP_alloc;
 }
 
-// ---- which fragments every thread must hold whole
-
-static void demand_every(Solver *s, TirValue *fragment, const TirOp *op) {
-  Node *node = fragment_node(s, fragment);
-  if (!node->every) node->every = op;
-}
-
-static bool held_by_every(Solver *s, TirValue *fragment) {
-  return fragment_node(s, fragment)->every != NULL;
-}
+// ---- fixed layouts
 
 static bool element_access(const TirOp *op) {
-  return (op->kind == OP_load || op->kind == OP_store) && tile_is_fragment(op->args[0]);
+  return tile_is_element(op) && tile_is_fragment(op->args[0]);
+}
+
+enum { FEW = 64 };  // elements that every thread may as well hold
+
+// Elements used outside of Parallel are used by every thread; so are those at constant places in it.
+static bool wants_every(TirOp *op) {
+  bool few = type_elements(&op->args[0]->type) <= FEW, stores = op->kind == OP_store;
+  if (!tile_outermost(op, OP_parallel)) return few || stores;
+  return few && !stores && fragment_access_constant(op);
 }
 
 static void find_replicated(Solver *s, TirOpList ops) {
+  for (int i = 0; i < ops.len; i++)
+    if (element_access(ops.data[i]) && wants_every(ops.data[i]))
+      fragment_node(s, ops.data[i]->args[0])->every = true;
+}
+
+static void find_seeds(Solver *s, TirOpList ops) {
   for (int i = 0; i < ops.len; i++) {
-    TirOp *op = ops.data[i];
-    if (!element_access(op)) continue;
-    TirOp *parallel = tile_outermost(op, OP_parallel);
-    if (!parallel || fragment_access(parallel, op).kind == ACCESS_ANY) demand_every(s, op->args[0], op);
-  }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int i = 0; i < ops.len; i++) {
-      TirValue *src, *dst;
-      if (!tile_move(ops.data[i], &src, &dst) || !tile_is_fragment(src) || !tile_is_fragment(dst)) continue;
-      if (held_by_every(s, dst) == held_by_every(s, src)) continue;
-      demand_every(s, held_by_every(s, dst) ? src : dst, ops.data[i]);
-      changed = true;
-    }
-  }
-}
-
-// ---- constraints
-
-static void join_groups(Solver *s, int a, int b) {
-  a = find_group(s, a), b = find_group(s, b);
-  if (a < b) s->nodes.data[b].parent = a;
-  if (b < a) s->nodes.data[a].parent = b;
-}
-
-static void report_store_to_replicated(Solver *s, const TirOp *op, const TirValue *fragment, int kind) {
-  const TirOp *every = fragment_node(s, (TirValue *)fragment)->every;
-  if (kind == ACCESS_ANY) {
-    report(s, op,
-           "Parallel sets an element of a fragment at the loop's variables themselves, not at values of them",
-           fragment);
-    diag_hint(s->cx->ds, "to shift or permute, copy it to shared memory and read it there");
-    return;
-  }
-  report(s, op,
-         "every thread holds this fragment whole, so one iteration of a Parallel loop cannot set an element",
-         fragment);
-  bool in_loop = tile_outermost((TirOp *)every, OP_parallel) != NULL;
-  diag_note(s->cx->ds, every->span, "because its elements are used one by one here%s",
-            in_loop ? ", at values other than the loop's variables" : "");
-}
-
-static void add_access(Solver *s, TirOp *op) {
-  TirValue *fragment = op->args[0];
-  TirOp *parallel = tile_outermost(op, OP_parallel);
-  if (!parallel) return;
-  FragmentAccess access = fragment_access(parallel, op);
-  if (access.kind == ACCESS_EXTENT) {
-    report(s, op,
-           "a Parallel loop over a fragment must cover each dimension it indexes, from 0 to its extent",
-           fragment);
-  } else if (held_by_every(s, fragment)) {
-    if (op->kind == OP_store) report_store_to_replicated(s, op, fragment, access.kind);
-  } else if (access.kind == ACCESS_IDENTITY) {
-    join_groups(s, loop_number(s, parallel), fragment_number(s, fragment));
-  } else if (op->kind == OP_store && access.ndims < parallel->nresults) {
-    report(s, op, "several iterations of the Parallel loop store to the same element", fragment);
-  } else {
-    Projection projection = {loop_number(s, parallel), fragment_number(s, fragment), access, op};
-    vec_push(s->cx->scratch, &s->projections, projection);
-  }
-}
-
-static void add_move(Solver *s, const TirOp *op, TirValue *src, TirValue *dst) {
-  if (tile_is_fragment(src) && tile_is_fragment(dst)) {
-    if (!held_by_every(s, src)) join_groups(s, fragment_number(s, src), fragment_number(s, dst));
-    return;
-  }
-  bool through_tmem = op_path(op) == PATH_TMEM_LOAD || op_path(op) == PATH_TMEM_STORE;
-  if (!through_tmem || (!tile_is_fragment(src) && !tile_is_fragment(dst))) return;
-  Node *node = fragment_node(s, tile_is_fragment(src) ? src : dst);
-  if (!node->seed) node->seed = op;
-}
-
-static bool check_whole(Solver *s, const TirOp *op) {
-  for (int i = 0; i < op->nargs; i++) {
-    if (!op->args[i] || !tile_is_fragment(op->args[i]) || op->args[i]->op->kind != OP_view) continue;
-    report(s, op, "slices of a fragment cannot be used: its elements are spread over the threads",
-           op->args[i]);
-    diag_hint(s->cx->ds, "copy the whole fragment to shared memory, and slices from there");
-    return false;
-  }
-  return true;
-}
-
-static void add_constraints(Solver *s, TirOpList ops) {
-  for (int i = 0; i < ops.len; i++) {
-    TirOp *op = ops.data[i];
+    const TirOp *op = ops.data[i];
     TirValue *src, *dst;
-    if (op->kind == OP_alloc && tile_is_fragment(op->results[0])) fragment_number(s, op->results[0]);
-    if (element_access(op)) add_access(s, op);
-    if (tile_move(op, &src, &dst)) add_move(s, op, src, dst);
+    bool through_tmem = op_path(op) == PATH_TMEM_LOAD || op_path(op) == PATH_TMEM_STORE;
+    if (!through_tmem || !tile_move(op, &src, &dst)) continue;
+    TirValue *fragment = tile_is_fragment(src) ? src : dst;
+    if (!whole_fragment(fragment)) continue;
+    Node *node = fragment_node(s, fragment);
+    if (!node->seed) node->seed = op;
   }
-}
-
-// ---- solution
-
-static void decide(Solver *s, int group, Layout layout, const TirOp *why) {
-  Node *node = &s->nodes.data[group];
-  node->known = true;
-  node->layout = layout;
-  node->why = why;
-}
-
-static void conflict(Solver *s, const TirOp *op, const TirValue *value, const TirOp *other) {
-  diag_error(s->cx->ds, DIAG_fragment_conflict, op->span,
-             "%s would have to be spread over the threads in two ways: this use needs another than an "
-             "earlier one; go through "
-             "shared memory in between",
-             value->op->kind == OP_parallel ? "this Parallel loop" : tir_buffer_name(value));
-  if (other) diag_note(s->cx->ds, other->span, "the other use is here");
-  s->ok = false;
 }
 
 // Rows of a TMEM access (PTX ISA 9.7.16.8.1): warp w mod 4 reaches lanes 32 w to 32 w + 31.
@@ -269,61 +192,129 @@ static bool seed_layout(Solver *s, const Node *node, Layout *out) {
   return false;
 }
 
-static void decide_seeds(Solver *s) {
+static void decide(Solver *s, int group, Layout layout) {
+  s->nodes.data[group].known = true;
+  s->nodes.data[group].layout = layout;
+}
+
+static void decide_fixed(Solver *s) {
   for (int i = 0; i < s->nodes.len; i++) {
     Node *node = &s->nodes.data[i];
-    int group = find_group(s, i);
     Layout layout;
-    if (node->seed && node->every) {
-      conflict(s, node->every, node->value, node->seed);
-    } else if (node->seed) {
-      if (!seed_layout(s, node, &layout)) return;
-      Node *leader = &s->nodes.data[group];
-      if (leader->known && !layout_equal(&leader->layout, &layout))
-        conflict(s, node->seed, node->value, leader->why);
-      else
-        decide(s, group, layout, node->seed);
-    } else if (node->every) {
-      decide(s, group, layout_replicated(&node->type, s->threads), node->every);
-    }
+    if (node->seed && !seed_layout(s, node, &layout)) return;
+    if (node->every) layout = layout_replicated(&node->type, s->threads);
+    if (node->seed || node->every) decide(s, i, layout);
   }
+}
+
+// ---- wishes
+
+// Two groups become one, unless both are decided and differ.
+static void join_groups(Solver *s, int a, int b) {
+  a = find_group(s, a), b = find_group(s, b);
+  Node *first = &s->nodes.data[a < b ? a : b], *second = &s->nodes.data[a < b ? b : a];
+  if (a == b || (first->known && second->known && !layout_equal(&first->layout, &second->layout))) return;
+  if (second->known) {
+    first->known = true;
+    first->layout = second->layout;
+  }
+  second->parent = a < b ? a : b;
+}
+
+static void add_projection(Solver *s, int over, int part, const int *dims, int ndims, bool reduction) {
+  Projection projection = {.over = over, .part = part, .ndims = ndims, .reduction = reduction};
+  for (int i = 0; i < ndims; i++) projection.dims[i] = dims[i];
+  vec_push(s->cx->scratch, &s->projections, projection);
+}
+
+// Whether iterations differ in variables that do not index.
+static bool meets_itself(const TirOp *parallel, const FragmentAccess *access) {
+  int64_t all = 1, used = 1, extent;
+  for (int i = 0; i < parallel->nresults; i++) all *= tir_const_int(parallel->args[i], &extent) ? extent : 2;
+  for (int i = 0; i < access->ndims; i++)
+    used *= tir_const_int(parallel->args[access->dims[i]], &extent) ? extent : 1;
+  return all != used;
+}
+
+static void add_access(Solver *s, TirOp *op) {
+  TirValue *fragment = op->args[0];
+  TirOp *parallel = tile_outermost(op, OP_parallel);
+  if (!parallel || fragment_node(s, fragment)->every) return;
+  FragmentAccess access = fragment_access(parallel, op);
+  if (access.kind == ACCESS_IDENTITY) {
+    join_groups(s, loop_number(s, parallel), fragment_number(s, fragment));
+  } else if (access.kind == ACCESS_PROJECTION && op->kind == OP_store && meets_itself(parallel, &access)) {
+    diag_error(s->cx->ds, DIAG_fragment_access, op->span,
+               "%s: several iterations of the Parallel loop store to the same element",
+               tir_buffer_name(fragment));
+    s->ok = false;
+  } else if (access.kind == ACCESS_PROJECTION) {
+    add_projection(s, loop_number(s, parallel), fragment_number(s, fragment), access.dims, access.ndims,
+                   false);
+  }
+}
+
+static void add_reduction(Solver *s, const TileReduction *r) {
+  if (!tile_is_fragment(r->src) || !tile_is_fragment(r->dst)) return;
+  add_projection(s, fragment_number(s, r->src), fragment_number(s, r->dst), r->kept, r->nkept, true);
+}
+
+static void add_wishes(Solver *s, TirOpList ops) {
+  for (int i = 0; i < ops.len; i++) {
+    TirOp *op = ops.data[i];
+    TirValue *src, *dst;
+    TileReduction reduction;
+    if (op->kind == OP_alloc && tile_is_fragment(op->results[0])) fragment_number(s, op->results[0]);
+    if (element_access(op)) add_access(s, op);
+    if (tile_reduction(op, &reduction)) add_reduction(s, &reduction);
+    if (tile_move(op, &src, &dst) && whole_fragment(src) && whole_fragment(dst))
+      join_groups(s, fragment_number(s, src), fragment_number(s, dst));
+  }
+}
+
+// ---- solution
+
+// Results that most threads would hold are better spread: they are many, and come through shared memory anyway.
+static bool is_wasteful(Solver *s, const Projection *p, const Layout *layout) {
+  enum { MANY = 16, TIMES = 4 };
+  Layout flat = layout_flat(&s->nodes.data[p->part].type, s->threads);
+  int64_t registers = layout_registers(layout);
+  return p->reduction && registers > MANY && registers > TIMES * layout_registers(&flat);
 }
 
 static bool project(Solver *s, const Projection *p, const Layout *over, Layout *out) {
   const Type *shape = &s->nodes.data[p->over].type;
-  return type_is_static(shape) && layout_project(over, shape, p->access.dims, p->access.ndims, out);
+  return type_is_static(shape) && layout_project(over, shape, p->dims, p->ndims, out) &&
+         !is_wasteful(s, p, out);
 }
 
-// From loops whose layout is known to the fragments they index with some of their variables.
+// From nodes whose layout is known to the fragments that follow them with some of their dimensions.
 static void propagate(Solver *s) {
-  for (bool changed = true; changed && s->ok;) {
+  for (bool changed = true; changed;) {
     changed = false;
     for (int i = 0; i < s->projections.len; i++) {
-      const Projection *p = &s->projections.data[i];
+      Projection *p = &s->projections.data[i];
       int over = find_group(s, p->over), part = find_group(s, p->part);
       Layout layout;
-      if (!s->nodes.data[over].known || s->nodes.data[part].known) continue;
-      if (!project(s, p, &s->nodes.data[over].layout, &layout)) {
-        conflict(s, p->op, s->nodes.data[p->part].value, s->nodes.data[over].why);
-        return;
-      }
-      decide(s, part, layout, p->op);
+      if (!s->nodes.data[over].known || s->nodes.data[part].known || p->failed) continue;
+      p->failed = !project(s, p, &s->nodes.data[over].layout, &layout);
+      if (!p->failed) decide(s, part, layout);
       changed = true;
     }
   }
 }
 
-// Whether fragments that this group's loops index partly can follow the layout.
-static bool suits(Solver *s, int group, const Layout *candidate) {
+// How many fragments that follow this group partly could not follow the layout.
+static int count_misfits(Solver *s, int group, const Layout *candidate) {
+  int count = 0;
   for (int i = 0; i < s->projections.len; i++) {
     const Projection *p = &s->projections.data[i];
     if (find_group(s, p->over) != group) continue;
     const Node *part = &s->nodes.data[find_group(s, p->part)];
     Layout layout;
-    if (!project(s, p, candidate, &layout)) return false;
-    if (part->known && !layout_equal(&part->layout, &layout)) return false;
+    if (!project(s, p, candidate, &layout) || (part->known && !layout_equal(&part->layout, &layout))) count++;
   }
-  return true;
+  return count;
 }
 
 // The type of a group's flat layout: its widest fragment, so that no thread moves more than 16 bytes at a
@@ -352,21 +343,25 @@ static void decide_free(Solver *s, int group) {
   const Type *type = widest(s, group);
   const TirValue *value = s->nodes.data[group].value;
   if (!type) {
-    report(s, value->op, "the extents of a Parallel loop over a fragment must be known at compile time",
-           value);
+    diag_error(s->cx->ds, DIAG_fragment_access, value->op->span,
+               "the extents of a Parallel loop over a fragment must be known at compile time");
+    s->ok = false;
     return;
   }
-  Layout flat = layout_flat(type, s->threads), blocked = layout_blocked(type, s->threads), row;
-  if (blocks_are_better(type, s->threads, &flat, &blocked) && suits(s, group, &blocked))
-    decide(s, group, blocked, value->op);
-  else if (suits(s, group, &flat))
-    decide(s, group, flat, value->op);
-  else if (layout_row(type, s->threads, &row) && suits(s, group, &row))
-    decide(s, group, row, value->op);
-  else if (suits(s, group, &blocked))
-    decide(s, group, blocked, value->op);
-  else
-    conflict(s, value->op, value, NULL);
+  Layout candidates[3] = {layout_flat(type, s->threads), layout_blocked(type, s->threads)};
+  int count = layout_row(type, s->threads, &candidates[2]) ? 3 : 2;
+  bool blocks_first = blocks_are_better(type, s->threads, &candidates[0], &candidates[1]);
+  const int order[2][3] = {{0, 2, 1}, {1, 0, 2}};
+  int best = -1, least = 0;
+  for (int i = 0; i < 3; i++) {
+    int c = order[blocks_first][i];
+    if (c >= count) continue;
+    int misfits = count_misfits(s, group, &candidates[c]);
+    if (best >= 0 && misfits >= least) continue;
+    best = c;
+    least = misfits;
+  }
+  decide(s, group, candidates[best]);
 }
 
 static bool follows_unknown(Solver *s, int group) {
@@ -388,24 +383,6 @@ static int next_free(Solver *s) {
   return first;
 }
 
-static void check_projections(Solver *s) {
-  for (int i = 0; i < s->projections.len && s->ok; i++) {
-    const Projection *p = &s->projections.data[i];
-    const Node *over = &s->nodes.data[find_group(s, p->over)], *part = &s->nodes.data[find_group(s, p->part)];
-    Layout layout;
-    if (!project(s, p, &over->layout, &layout) || !layout_equal(&layout, &part->layout))
-      conflict(s, p->op, s->nodes.data[p->part].value, part->why == p->op ? over->why : part->why);
-  }
-}
-
-static void forget(TirOpList ops) {
-  for (int i = 0; i < ops.len; i++) {
-    TirOp *op = ops.data[i];
-    if (op->kind == OP_parallel || (op->kind == OP_alloc && tile_is_fragment(op->results[0])))
-      op->results[0]->layout = NULL;
-  }
-}
-
 static void write_layouts(Solver *s) {
   for (int i = 0; i < s->nodes.len; i++) {
     Layout *layout = ARENA_NEW(s->cx->module->arena, Layout);
@@ -418,20 +395,17 @@ bool lay_out_fragments(PassCx *cx, TirKernel *kernel) {
   Solver solver = {.cx = cx, .threads = kernel->threads, .ok = true};
   Solver *s = &solver;
   TirOpList ops = tile_collect(cx->scratch, kernel->body);
-  forget(ops);
-  for (int i = 0; i < ops.len; i++)
-    if (ops.data[i]->kind != OP_view) check_whole(s, ops.data[i]);
   check_threads(s, ops);
   if (!s->ok) return false;
   find_replicated(s, ops);
-  add_constraints(s, ops);
-  if (s->ok) decide_seeds(s);
+  find_seeds(s, ops);
+  decide_fixed(s);
+  if (s->ok) add_wishes(s, ops);
   if (s->ok) propagate(s);
   for (int group; s->ok && (group = next_free(s)) >= 0;) {
     decide_free(s, group);
     propagate(s);
   }
-  check_projections(s);
   if (s->ok) write_layouts(s);
   return s->ok;
 }

@@ -8,7 +8,6 @@
 typedef enum {
   ACCESS_IDENTITY,    // all variables, in order: iteration and element are the same point
   ACCESS_PROJECTION,  // some variables, each indexing one dimension over its whole extent
-  ACCESS_EXTENT,      // a variable that does not run over its whole dimension
   ACCESS_ANY,         // anything else
 } AccessKind;
 
@@ -19,9 +18,15 @@ typedef struct {
 
 // `access` is a load or store of a fragment inside `parallel`.
 FragmentAccess fragment_access(const TirOp *parallel, const TirOp *access);
+bool fragment_access_constant(const TirOp *access);  // every index is a constant
+// The loop's iterations as the elements of a fragment.
+Type fragment_loop_type(const TirOp *parallel);
+// Whether, in the layouts of both, the thread that runs an iteration holds the element that it accesses in a register
+// known at compile time.
+bool fragment_access_fits(const TirOp *parallel, const TirOp *access);
 
-// Gives every fragment a layout, and every Parallel loop that touches fragments the layout of its iterations
-// (on its first result). Earlier layouts are forgotten. False: reported.
+// Gives every fragment a layout, and every Parallel loop that touches fragments the layout of its iterations (on its
+// first result). False: reported.
 bool lay_out_fragments(PassCx *cx, TirKernel *kernel);
 
 #endif

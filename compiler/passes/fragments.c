@@ -1,11 +1,12 @@
 // Needs    TIR_LAID_OUT: accumulators are in TMEM, shared buffers have layouts.
-// Does     Decides which thread holds which element of each fragment (fragment_layouts.c), and cuts long runs
-//          of work on fragments into column pieces (pieces.c).
+// Does     Decides which thread holds which element of each fragment (fragment_layouts.c), leads what these layouts do
+//          not serve through shared memory (fragment_staging.c, reductions.c), and cuts long runs of work on fragments
+//          into column pieces (pieces.c).
 // Leaves   TIR_FRAGMENTS: a layout on every fragment and on every Parallel loop over one.
-// Reports  Fragments that would need two layouts, thread counts that do not suit TMEM, fragments larger than
-//          the registers.
-#include "passes/pieces.h"
+// Reports  Thread counts that do not suit TMEM, fragments larger than the registers.
 #include "passes/fragment_layouts.h"
+#include "passes/fragment_staging.h"
+#include "passes/pieces.h"
 
 // Of the 255 registers of a thread, those that fragments may take: addresses and temporaries need the others.
 enum { REGISTERS_FOR_FRAGMENTS = 200 };
@@ -46,10 +47,9 @@ static Life life_of(TirOpList ops, TirValue *fragment) {
   return life;
 }
 
-// 32-bit registers that a thread's part takes; two 16-bit values share one.
+// Registers that a thread's part takes: one a value, since ptxas packs none.
 static int64_t registers_of(const TirValue *fragment) {
-  int64_t bits = layout_registers(fragment->layout) * dtype_bits(fragment->type.dtype);
-  return (bits + 31) / 32;
+  return layout_registers(fragment->layout);
 }
 
 static bool is_replicated(const TirValue *fragment) {
@@ -72,9 +72,7 @@ static void report_registers(PassCx *cx, const Life *lives, int count, int at, i
     if (lives[i].begin > at || lives[i].end < at) continue;
     diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld%s", tir_buffer_name(lives[i].fragment),
               (long long)registers_of(lives[i].fragment),
-              is_replicated(lives[i].fragment)
-                  ? ": every thread holds all of it, since its elements are used one by one"
-                  : "");
+              is_replicated(lives[i].fragment) ? ": every thread holds all of it" : "");
   }
   diag_hint(cx->ds, "use more threads, smaller tiles, or keep the data in shared memory");
 }
@@ -101,5 +99,7 @@ static bool check_registers(PassCx *cx, TirKernel *kernel) {
 }
 
 bool pass_fragments(PassCx *cx, TirKernel *kernel) {
-  return lay_out_fragments(cx, kernel) && cut_pieces(cx, kernel) && check_registers(cx, kernel);
+  if (!lay_out_fragments(cx, kernel) || !stage_fragments(cx, kernel)) return false;
+  cut_pieces(cx, kernel);
+  return check_registers(cx, kernel);
 }

@@ -42,15 +42,8 @@ static Shape shape_of(const Cutter *c, const Type *type, const Layout *layout) {
   return SHAPE_OTHER;
 }
 
-static Type loop_type(const TirOp *parallel) {
-  int64_t shape[TYPE_MAX_RANK];
-  for (int i = 0; i < parallel->nresults; i++)
-    if (!tir_const_int(parallel->args[i], &shape[i])) shape[i] = DIM_DYNAMIC;
-  return type_buffer(DTYPE_f32, SPACE_FRAGMENT, parallel->nresults, shape);
-}
-
 static Shape loop_shape(const Cutter *c, const TirOp *parallel) {
-  Type type = loop_type(parallel);
+  Type type = fragment_loop_type(parallel);
   return shape_of(c, &type, parallel->results[0]->layout);
 }
 
@@ -82,7 +75,9 @@ static bool can_cut_loop(const Cutter *c, TirOp *parallel) {
 
 // A tile op on whole fragments: a move with another buffer on one side, or one that only writes a fragment.
 static bool can_cut_tile_op(const Cutter *c, const TirOp *op) {
-  if (path_is_async(op_path(op)) || op_def(op->kind)->operands[0].index) return false;
+  TileReduction reduction;
+  if (path_is_async(op_path(op)) || op_def(op->kind)->operands[0].index || tile_reduction(op, &reduction))
+    return false;
   bool found = false;
   for (int i = 0; i < op->nargs; i++) {
     if (!tile_is_fragment(op->args[i])) continue;
@@ -120,7 +115,7 @@ static const TirOp *run_member(const Cutter *c, const TirOp *op) {
 // The tile that this op works on, if its fragments are spread in rows.
 static bool adopt_tile(Cutter *c, const TirOp *op) {
   Type type = {0};
-  if (op->kind == OP_parallel) type = loop_type(op);
+  if (op->kind == OP_parallel) type = fragment_loop_type(op);
   for (int i = 0; i < op->nargs && op->kind != OP_parallel; i++)
     if (tile_is(op) && tile_is_fragment(op->args[i])) type = op->args[i]->type;
   if (type.rank != 2 || !type_is_static(&type) || !layout_row(&type, c->kernel->threads, &c->row))
@@ -299,11 +294,23 @@ static bool picks_piece_column(const Cutter *c, const TirOp *op, int a) {
   return shape != SHAPE_OTHER && a == first + op->args[0]->type.rank - 1;
 }
 
+// The layout of what had this shape, once it has `piece` columns.
+static Layout *piece_layout(Cutter *c, Shape shape, int64_t piece) {
+  const int columns = 1;
+  Layout *layout = ARENA_NEW(c->cx->module->arena, Layout), row;
+  Type tile = type_buffer(DTYPE_f32, SPACE_FRAGMENT, 2, (int64_t[]){c->rows, piece});
+  if (!layout_row(&tile, c->kernel->threads, &row)) BUG("a piece of %d columns has no layout", (int)piece);
+  *layout = row;
+  if (shape == SHAPE_ACROSS) layout_project(&row, &tile, &columns, 1, layout);
+  return layout;
+}
+
 static void cut_loop(Cutter *c, TirOp *parallel, TirValue *column, int64_t piece) {
   int last = parallel->nresults - 1;
   TirOpList body = tile_collect(c->cx->scratch, parallel->bodies[0]);
   TirBuilder before = tir_builder_before(c->cx->module, parallel);
   TirValue *within = parallel->results[last];
+  parallel->results[0]->layout = piece_layout(c, loop_shape(c, parallel), piece);
   parallel->args[last] = tir_int(&before, piece);
   if (!parallel->bodies[0]->first) return;
   TirBuilder b = tir_builder_before(c->cx->module, parallel->bodies[0]->first);
@@ -322,6 +329,7 @@ static void shrink_fragments(Cutter *c, int64_t piece) {
     for (int a = 0; a < op->nargs; a++) {
       TirValue *fragment = op->args[a];
       if (!tile_is_fragment(fragment) || fragment_shape(c, fragment) == SHAPE_OTHER) continue;
+      fragment->layout = piece_layout(c, fragment_shape(c, fragment), piece);
       fragment->type.shape[fragment->type.rank - 1] = piece;
     }
   }
@@ -436,11 +444,10 @@ static bool cut_block(Cutter *c, TirBlock *block) {
   return false;
 }
 
-bool cut_pieces(PassCx *cx, TirKernel *kernel) {
+void cut_pieces(PassCx *cx, TirKernel *kernel) {
   for (;;) {
     Cutter cutter = {.cx = cx, .kernel = kernel, .all = tile_collect(cx->scratch, kernel->body)};
     sink_loads(&cutter);
-    if (!cut_block(&cutter, kernel->body)) return true;
-    if (!lay_out_fragments(cx, kernel)) return false;
+    if (!cut_block(&cutter, kernel->body)) return;
   }
 }

@@ -6,7 +6,7 @@
 
 enum { PIECE_VALUES = 64 };  // fragment values that a thread may hold in a run before it is cut
 
-// Needs the layouts of lay_out_fragments, and leaves new ones where it cut. False: reported.
-bool cut_pieces(PassCx *cx, TirKernel *kernel);
+// Needs the layouts of lay_out_fragments, and leaves new ones where it cut.
+void cut_pieces(PassCx *cx, TirKernel *kernel);
 
 #endif

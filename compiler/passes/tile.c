@@ -56,6 +56,15 @@ bool tile_move(const TirOp *op, TirValue **src, TirValue **dst) {
   return *src && *dst;
 }
 
+bool tile_reduction(const TirOp *op, TileReduction *out) {
+  int64_t dim = tile_is(op) ? tile_attr(op, "dim", -1) : -1;
+  if (dim < 0) return false;
+  *out = (TileReduction){.src = op->args[0], .dst = op->args[1], .dim = (int)dim};
+  for (int d = 0; d < out->src->type.rank; d++)
+    if (d != dim) out->kept[out->nkept++] = d;
+  return true;
+}
+
 TirOp *tile_outermost(TirOp *op, OpKind kind) {
   TirOp *found = NULL;
   for (TirOp *at = op; at; at = tir_parent(at))

@@ -17,6 +17,13 @@ void tile_set_attr(TirOp *op, const char *name, int64_t value);
 unsigned tile_access(const TirOp *op, int i);
 // An op that moves one buffer into another of the same shape. False: it does something else.
 bool tile_move(const TirOp *op, TirValue **src, TirValue **dst);
+// An op that folds one dimension of src into dst.
+typedef struct {
+  TirValue *src, *dst;
+  int dim;                         // that dimension of src
+  int kept[TYPE_MAX_RANK], nkept;  // the others
+} TileReduction;
+bool tile_reduction(const TirOp *op, TileReduction *out);  // false: it is no such op
 // The outermost op of that kind around `op`, itself included; NULL when there is none.
 TirOp *tile_outermost(TirOp *op, OpKind kind);
 bool tile_is_element(const TirOp *op);         // reads or writes one element of a buffer

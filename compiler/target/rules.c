@@ -146,6 +146,13 @@ bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   return true;
 }
 
+// Fragments by the threads that hold them; the fragments pass finds out how these can meet.
+bool rule_reduce(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
+  (void)target, (void)variant_tma, (void)ds;
+  op->attrs[REDUCE_path] = PATH_THREADS;
+  return true;
+}
+
 // How much a row has of the types that were asked for: both operands, one, none.
 static int likeness(const MmaShape *shape, DType a, DType b) {
   bool same_a = shape->a == a, same_b = shape->b == b;

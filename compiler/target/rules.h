@@ -13,6 +13,7 @@ extern const Target target_sm100a;
 bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
 bool rule_fill(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
 bool rule_atomic_add(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
+bool rule_reduce(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
 // One-CTA MMA with operands in shared memory, either way round, and the accumulator in TMEM.
 bool rule_gemm(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
 

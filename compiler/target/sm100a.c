@@ -59,6 +59,7 @@ const Target target_sm100a = {
         {
             [OP_copy] = rule_copy,
             [OP_fill] = rule_fill,
+            [OP_reduce] = rule_reduce,
             [OP_gemm] = rule_gemm,
             [OP_atomic_add] = rule_atomic_add,
         },

@@ -15,7 +15,11 @@ static void add_mode(LayoutMode *modes, int *count, int64_t extent, int64_t stri
 }
 
 static void add_thread(Layout *layout, int64_t extent, int64_t stride) {
-  add_mode(layout->thread, &layout->nthread_modes, extent, stride);
+  int last = layout->nthread_modes - 1;
+  if (stride == 0 && last >= 0 && layout->thread[last].stride == 0)
+    layout->thread[last].extent *= extent;  // replication has one form
+  else
+    add_mode(layout->thread, &layout->nthread_modes, extent, stride);
 }
 
 static void add_register(Layout *layout, int64_t extent, int64_t stride) {
@@ -137,10 +141,12 @@ static bool put_digit(Projection *p, int d, LayoutMode mode, bool thread, Layout
   if (d > 0 && p->reach[d] >= p->extent[d]) return false;  // a carry into the next dimension
   bool kept = p->projected[d] >= 0;
   if (!kept && !thread) return true;
-  LayoutMode *modes = thread ? out->thread : out->reg;
-  int *count = thread ? &out->nthread_modes : &out->nregister_modes;
-  if (mode.extent != 1 && *count == LAYOUT_MAX_MODES) return false;
-  add_mode(modes, count, mode.extent, kept ? step * p->projected[d] : 0);
+  if (mode.extent != 1 && (thread ? out->nthread_modes : out->nregister_modes) == LAYOUT_MAX_MODES)
+    return false;
+  if (thread)
+    add_thread(out, mode.extent, kept ? step * p->projected[d] : 0);
+  else
+    add_register(out, mode.extent, step * p->projected[d]);
   return true;
 }
 
@@ -176,6 +182,49 @@ bool layout_project(const Layout *over, const Type *shape, const int *dims, int 
   return true;
 }
 
+// ---- threads along a dimension
+
+static bool is_power(int64_t n) {
+  return n > 0 && (n & (n - 1)) == 0;
+}
+
+static bool add_across(LayoutAcross *out, int64_t extent, int64_t place) {
+  enum { WARP = 32 };
+  if (extent == 1) return true;
+  if (out->nlane == LAYOUT_MAX_MODES || out->nslot == LAYOUT_MAX_MODES) return false;
+  if (is_power(place) && is_power(extent) && place * extent <= WARP) {
+    out->lane[out->nlane++] = (LayoutMode){extent, place};
+    return true;
+  }
+  bool cut = place < WARP && is_power(place) && place * extent > WARP && extent % (WARP / place) == 0;
+  if (cut) out->lane[out->nlane++] = (LayoutMode){WARP / place, place};
+  if (cut) extent /= WARP / place, place = WARP;
+  out->slot[out->nslot++] = (LayoutMode){extent, place};
+  out->slots *= extent;
+  return true;
+}
+
+bool layout_across(const Layout *over, const Type *shape, int dim, LayoutAcross *out) {
+  const int only[] = {dim};
+  Projection p = projection_of(shape, only, 1);
+  Layout rest;
+  int kept[TYPE_MAX_RANK], nkept = 0;
+  int64_t place = 1;
+  *out = (LayoutAcross){.slots = 1};
+  for (int d = 0; d < shape->rank; d++)
+    if (d != dim) kept[nkept++] = d;
+  if (!layout_project(over, shape, kept, nkept, &rest)) return false;
+  for (int i = 0; i < over->nthread_modes; i++) {
+    Layout digits = {.kind = LAYOUT_FRAGMENT};
+    if (!project_mode(&p, over->thread[i], true, &digits)) return false;
+    for (int k = 0; k < digits.nthread_modes; k++) {
+      if (digits.thread[k].stride != 0 && !add_across(out, digits.thread[k].extent, place)) return false;
+      place *= digits.thread[k].extent;
+    }
+  }
+  return true;
+}
+
 // ---- reading a layout
 
 static bool modes_equal(const LayoutMode *a, const LayoutMode *b, int count) {
@@ -203,6 +252,12 @@ static int64_t modes_count(const LayoutMode *modes, int count) {
   int64_t product = 1;
   for (int i = 0; i < count; i++) product *= modes[i].extent;
   return product;
+}
+
+bool layout_held_whole(const Layout *fragment) {
+  for (int i = 0; i < fragment->nthread_modes; i++)
+    if (fragment->thread[i].stride != 0) return false;
+  return true;
 }
 
 int64_t layout_registers(const Layout *fragment) {

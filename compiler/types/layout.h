@@ -60,7 +60,18 @@ Layout layout_replicated(const Type *type, int threads);
 // there, or when modes carry.
 bool layout_project(const Layout *over, const Type *shape, const int *dims, int ndims, Layout *out);
 
+// The thread digits along one dimension, where threads must work together to reduce it: those within a warp that
+// powers of two separate (lane), and all others (slot). `stride` here is the distance in thread numbers. False: the layout cannot
+// be projected on the other dimensions.
+typedef struct {
+  int nlane, nslot;
+  LayoutMode lane[LAYOUT_MAX_MODES], slot[LAYOUT_MAX_MODES];
+  int64_t slots;  // the product of the slots' extents
+} LayoutAcross;
+bool layout_across(const Layout *over, const Type *shape, int dim, LayoutAcross *out);
+
 bool layout_equal(const Layout *a, const Layout *b);
+bool layout_held_whole(const Layout *fragment);    // every thread holds the same elements
 int64_t layout_registers(const Layout *fragment);  // register slots per thread
 int64_t layout_threads(const Layout *fragment);
 // The row-major element index held by (thread, register); may be >= the element count on a ragged tail.

@@ -52,6 +52,13 @@ static void emit_atomic_add(Cg *cg, const TirOp *op) {
     cg_copy_threads(cg, op);
 }
 
+static void emit_reduce(Cg *cg, const TirOp *op) {
+  if (op->attrs[REDUCE_path] == PATH_THREADS)
+    cg_reduce_threads(cg, op);
+  else
+    cg_unsupported(cg, op, "no path was selected for it");
+}
+
 static void emit_gemm(Cg *cg, const TirOp *op) {
   if (op->attrs[GEMM_path] == PATH_MMA)
     sm100a_gemm(cg, op);
@@ -70,6 +77,7 @@ const CgTarget cg_sm100a = {
             [OP_tcgen05_fence_after] = sm100a_fence_after,
             [OP_copy] = emit_copy,
             [OP_fill] = emit_fill,
+            [OP_reduce] = emit_reduce,
             [OP_gemm] = emit_gemm,
             [OP_atomic_add] = emit_atomic_add,
         },
