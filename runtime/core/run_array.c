@@ -249,42 +249,109 @@ TileError *run_array_write(const RunArray *array, const char *path) {
 
 // ---- Device
 
+// The tensor as it lies on the device: rows of so many bytes, one every `pitch` bytes.
+typedef struct {
+  uint64_t rows, row, pitch, bytes;
+  int64_t strides[TILE_MAX_RANK];  // in elements
+} Placed;
+
+static Placed placed_of(const RunArray *array) {
+  int rank = array->param->rank;
+  uint64_t bits = (uint64_t)tile_dtype_bits(array->param->dtype);
+  uint64_t inner = rank ? (uint64_t)array->shape[rank - 1] : 1;
+  uint64_t pitch = array->pitch ? (uint64_t)array->pitch : inner;
+  Placed placed = {
+      .rows = inner ? array->elements / inner : 0, .row = inner * bits / 8, .pitch = pitch * bits / 8};
+  placed.bytes = placed.rows * placed.pitch;
+  int64_t stride = 1;
+  for (int d = rank - 1; d >= 0; d--) {
+    placed.strides[d] = stride;
+    stride *= d == rank - 1 ? (int64_t)pitch : array->shape[d];
+  }
+  return placed;
+}
+
+static TileError *check_pitch(const RunArray *array) {
+  int64_t inner = array->param->rank ? array->shape[array->param->rank - 1] : 1;
+  bool whole = array->pitch * tile_dtype_bits(array->param->dtype) % 8 == 0;
+  if (array->pitch == 0 || (array->pitch >= inner && whole)) return NULL;
+  return error_new(TILE_INVALID, "%s: a pitch of %lld elements, rows have %lld", array->param->name,
+                   (long long)array->pitch, (long long)inner);
+}
+
 static TileError *write_zones(const RunArray *array, TileDevice *device) {
   uint8_t zone[ZONE_BYTES];
   memset(zone, ZONE_FILL, sizeof zone);
   TileError *error = tile_write(device, array->address - array->zone, zone, array->zone);
-  return error ? error : tile_write(device, array->address + array->bytes, zone, array->zone);
+  return error ? error : tile_write(device, array->address + placed_of(array).bytes, zone, array->zone);
+}
+
+static TileError *write_rows(const RunArray *array, TileDevice *device) {
+  Placed placed = placed_of(array);
+  if (placed.pitch == placed.row) return tile_write(device, array->address, array->data, array->bytes);
+  uint8_t *image = malloc(placed.bytes + 1);
+  if (!image) return error_new(TILE_UNAVAILABLE, "no memory for the rows of %s", array->param->name);
+  memset(image, ZONE_FILL, placed.bytes);
+  for (uint64_t r = 0; r < placed.rows; r++)
+    memcpy(image + r * placed.pitch, array->data + r * placed.row, placed.row);
+  TileError *error = tile_write(device, array->address, image, placed.bytes);
+  free(image);
+  return error;
 }
 
 TileError *run_array_place(RunArray *array, TileDevice *device, TileCall *call) {
+  TileError *error = check_pitch(array);
+  if (error) return error;
   bool emulated = strcmp(tile_device_backend(device), "emu") == 0;
+  Placed placed = placed_of(array);
   array->zone = (array->param->access & TILE_WRITE) && !emulated ? ZONE_BYTES : 0;
   uint64_t base;
-  TileError *error = tile_alloc(device, array->bytes + 2 * array->zone, array->param->name, &base);
+  error = tile_alloc(device, placed.bytes + 2 * array->zone, array->param->name, &base);
   if (error) return error;
   array->address = base + array->zone;
   error = write_zones(array, device);
-  if (!error) error = tile_write(device, array->address, array->data, array->bytes);
-  TileTensor tensor = {array->address, array->param->dtype, array->param->rank, array->shape, NULL};
+  if (!error) error = write_rows(array, device);
+  TileTensor tensor = {array->address, array->param->dtype, array->param->rank, array->shape,
+                       array->pitch ? placed.strides : NULL};
   return error ? error : tile_call_tensor(call, array->param->name, &tensor);
 }
 
 // `at` is where the zone begins, counted from the tensor's first byte.
+static TileError *check_fill(const RunArray *array, const uint8_t *zone, uint64_t bytes, int64_t at) {
+  for (uint64_t i = 0; i < bytes; i++) {
+    if (zone[i] == ZONE_FILL) continue;
+    return error_new(TILE_FAULT, "the kernel wrote outside of %s: at byte %lld, the tensor has %llu bytes%s",
+                     array->param->name, (long long)(at + (int64_t)i),
+                     (unsigned long long)placed_of(array).bytes,
+                     array->pitch ? " with the gaps between rows" : "");
+  }
+  return NULL;
+}
+
 static TileError *check_zone(const RunArray *array, TileDevice *device, int64_t at) {
   uint8_t zone[ZONE_BYTES];
   TileError *error = tile_read(device, array->address + (uint64_t)at, zone, array->zone);
-  for (uint64_t i = 0; i < array->zone && !error; i++) {
-    if (zone[i] == ZONE_FILL) continue;
-    int64_t offset = at + (int64_t)i;
-    error = error_new(TILE_FAULT, "the kernel wrote outside of %s: at byte %lld, the tensor has %llu bytes",
-                      array->param->name, (long long)offset, (unsigned long long)array->bytes);
+  return error ? error : check_fill(array, zone, array->zone, at);
+}
+
+static TileError *read_rows(RunArray *array, TileDevice *device) {
+  Placed placed = placed_of(array);
+  if (placed.pitch == placed.row) return tile_read(device, array->address, array->data, array->bytes);
+  uint8_t *image = malloc(placed.bytes + 1);
+  if (!image) return error_new(TILE_UNAVAILABLE, "no memory for the rows of %s", array->param->name);
+  TileError *error = tile_read(device, array->address, image, placed.bytes);
+  for (uint64_t r = 0; r < placed.rows && !error; r++) {
+    uint64_t at = r * placed.pitch, gap = at + placed.row;
+    memcpy(array->data + r * placed.row, image + at, placed.row);
+    error = check_fill(array, image + gap, placed.pitch - placed.row, (int64_t)gap);
   }
+  free(image);
   return error;
 }
 
 TileError *run_array_fetch(RunArray *array, TileDevice *device) {
-  TileError *error = tile_read(device, array->address, array->data, array->bytes);
+  TileError *error = read_rows(array, device);
   if (!error) error = check_zone(array, device, -(int64_t)array->zone);
-  if (!error) error = check_zone(array, device, (int64_t)array->bytes);
+  if (!error) error = check_zone(array, device, (int64_t)placed_of(array).bytes);
   return error;
 }

@@ -1,4 +1,5 @@
-// A tensor argument of tile-run: on the host compact and as bytes, on the device between red zones.
+// A tensor argument of tile-run: on the host compact and as bytes, on the device between red zones, with gaps between
+// its rows when it has a pitch.
 #ifndef TILE_CORE_RUN_ARRAY_H
 #define TILE_CORE_RUN_ARRAY_H
 
@@ -10,6 +11,7 @@ typedef struct {
   uint64_t elements, bytes;
   uint8_t *data;
   uint64_t address;  // of the first element on the device
+  int64_t pitch;     // elements from one row to the next on the device; 0: rows are adjacent
   uint64_t zone;     // bytes of each of the two red zones; 0: none
   bool given;        // by --in
   bool convert;      // files hold float32 where numpy lacks the type; floats of another width are rounded

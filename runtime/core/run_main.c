@@ -134,8 +134,9 @@ static TileError *check_names(Run *run) {
     bool results;
   } all[] = {{"--in", &run->options->inputs, false},
              {"--out", &run->options->outputs, true},
-             {"--expect", &run->options->expects, true}};
-  for (int k = 0; k < 3; k++) {
+             {"--expect", &run->options->expects, true},
+             {"--pitch", &run->options->pitches, false}};
+  for (int k = 0; k < 4; k++) {
     for (int i = 0; i < all[k].pairs->count; i++) {
       const RunArray *array = find_array(run, all[k].pairs->data[i].name);
       if (!array) return no_array(run, all[k].flag, all[k].pairs->data[i].name);
@@ -147,18 +148,29 @@ static TileError *check_names(Run *run) {
   return NULL;
 }
 
+static bool parse_int(const char *text, int64_t *out) {
+  char *end;
+  *out = strtoll(text, &end, 0);
+  return end != text && !*end;
+}
+
+static TileError *set_pitches(Run *run) {
+  for (int i = 0; i < run->options->pitches.count; i++) {
+    const RunPair *pitch = &run->options->pitches.data[i];
+    RunArray *array = find_array(run, pitch->name);
+    if (!parse_int(pitch->value, &array->pitch) || array->pitch < 1 || array->pitch > INT32_MAX)
+      return error_new(TILE_INVALID, "--pitch %s=%s: a pitch is a number of elements", pitch->name,
+                       pitch->value);
+  }
+  return NULL;
+}
+
 static const TileParam *find_scalar(const Run *run, const char *name) {
   for (int i = 0; i < tile_kernel_param_count(run->kernel); i++) {
     const TileParam *param = tile_kernel_param(run->kernel, i);
     if (param->kind == TILE_PARAM_SCALAR && strcmp(param->name, name) == 0) return param;
   }
   return NULL;
-}
-
-static bool parse_int(const char *text, int64_t *out) {
-  char *end;
-  *out = strtoll(text, &end, 0);
-  return end != text && !*end;
 }
 
 static TileError *set_scalar(Run *run, const TileParam *param, const char *text) {
@@ -324,6 +336,7 @@ static TileError *prepare(Run *run) {
     run->arrays[run->narrays++].param = param;
   }
   TileError *error = check_names(run);
+  if (!error) error = set_pitches(run);
   if (!error) error = check_outputs(run);
   if (!error) error = open_device(run);
   if (!error) error = tile_call_new(run->kernel, &run->call);

@@ -84,6 +84,7 @@ typedef enum {
   FLAG_CHECK,
   FLAG_IN,
   FLAG_OUT,
+  FLAG_PITCH,
   FLAG_RANDOM,
   FLAG_EXPECT,
   FLAG_RTOL,
@@ -103,7 +104,7 @@ static const char *const flags[] = {
     [FLAG_RANDOM] = "--random",   [FLAG_EXPECT] = "--expect",   [FLAG_RTOL] = "--rtol",
     [FLAG_ATOL] = "--atol",       [FLAG_BENCH] = "--bench",     [FLAG_HELP] = "--help",
     [FLAG_VERSION] = "--version", [FLAG_CONVERT] = "--convert", [FLAG_FORMAT] = "--error-format",
-    [FLAG_COLOR] = "--color",
+    [FLAG_COLOR] = "--color",     [FLAG_PITCH] = "--pitch",
 };
 
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -137,6 +138,8 @@ static bool set_flag(Flag flag, char *value, RunOptions *out) {
     return add_pair(name, value, &out->outputs);
   case FLAG_RANDOM:
     return set_seed(name, value, &out->seed);
+  case FLAG_PITCH:
+    return add_pair(name, value, &out->pitches);
   case FLAG_EXPECT:
     return add_pair(name, value, &out->expects);
   case FLAG_RTOL:
@@ -209,6 +212,7 @@ void run_options_free(RunOptions *options) {
   free(options->inputs.data);
   free(options->outputs.data);
   free(options->expects.data);
+  free(options->pitches.data);
 }
 
 void run_options_help(void) {
@@ -220,6 +224,7 @@ void run_options_help(void) {
        "  -D NAME=VALUE          source file: given to tilec; else: fixes a size or a scalar argument\n"
        "  --device auto|cuda|emu a GPU that fits, else the emulator (auto); default auto\n"
        "  --in NAME=x.npy        the content of a tensor; others get random numbers\n"
+       "  --pitch NAME=N         rows of a tensor are N elements apart on the device, not adjacent\n"
        "  --random SEED          seed of these numbers; default 0\n"
        "  --out NAME=y.npy       writes a result\n"
        "  --expect NAME=z.npy    compares a result\n"

@@ -24,7 +24,7 @@ typedef struct {
   const char *error_format, *color;      // for tilec; NULL: not given
   const char *device, *order, *checks;   // NULL: not given
   int sms;                               // 0: not given
-  RunPairs defines, inputs, outputs, expects;
+  RunPairs defines, inputs, outputs, expects, pitches;
   uint64_t seed;
   double rtol, atol;  // negative: not given
   int bench;          // 0: no timing

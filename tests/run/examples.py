@@ -76,6 +76,25 @@ def counted(inputs):
     return inputs["counts"] + np.bincount(inside, minlength=256).astype(np.int32)
 
 
+def ts_inputs(random, size):
+    m, n, k = size
+    return {"A": random.integers(-128, 128, (m, k)).astype(np.int8), "scale": random.uniform(0.5, 2, m).astype(np.float32) / 64,
+            "B": to_bf16(random.uniform(-1, 1, (n, k)))}
+
+
+def ts_product(inputs):
+    return inputs["A"].astype(np.float64) @ from_bf16(inputs["B"]).astype(np.float64).T * inputs["scale"][:, None].astype(np.float64)
+
+
+def batched_inputs(random, size):
+    batch, m, n, k = size
+    return {"A": to_bf16(random.uniform(-1, 1, (batch, m, k))), "B": to_bf16(random.uniform(-1, 1, (batch, n, k)))}
+
+
+def batched_product(inputs):
+    return from_bf16(inputs["A"]).astype(np.float64) @ from_bf16(inputs["B"]).astype(np.float64).transpose(0, 2, 1)
+
+
 def gelu_of_product(inputs):
     x = product(inputs) + inputs["bias"].astype(np.float64)
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
@@ -101,6 +120,8 @@ EXAMPLES = {
     "gemm_fp8": ([(256, 256, 256), (129, 257, 80), (1, 16, 16), (130, 64, 0)], fp8_inputs, "C", scaled_product, near),
     "gemm_int8": ([(256, 256, 256), (65, 144, 80), (1, 1, 1), (130, 64, 0)], int8_inputs, "C", int8_product, exact),
     "histogram": ([(20000,), (4096,), (1,)], histogram_inputs, "counts", counted, exact),
+    "gemm_ts": ([(256, 256, 256), (129, 130, 80), (1, 8, 16), (64, 64, 0)], ts_inputs, "C", ts_product, near),
+    "gemm_batched": ([(3, 256, 128, 128), (2, 129, 72, 80), (5, 1, 1, 1), (2, 64, 64, 0)], batched_inputs, "C", batched_product, near),
     "gemm_epilogue": (GEMMS, epilogue_inputs, "C", gelu_of_product, near),
 }
 
