@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "ptxemu.h"
 
-enum { STEPS = 1000, ARRAY_BYTES = 4096, MOST_ENTRIES = 3, MOST_PARAM_BYTES = 4096 };
+enum { STEPS = 400, ARRAY_BYTES = 4096, MOST_ENTRIES = 2, MOST_PARAM_BYTES = 4096 };
 
 // Pointers where eight bytes are wanted, a tensor map where 128 are, a small number elsewhere.
 static void fill_param(PtxEmu *emu, const PtxEmuParam *param, uint64_t array, uint8_t *block) {

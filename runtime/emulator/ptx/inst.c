@@ -97,11 +97,16 @@ bool ptx_type_float(PtxType type) {
   return type >= PT_f16;
 }
 
+// Tables are searched for every word of a text: most rows differ in the first character.
+static inline bool same_word(const char *name, const char *word, int length) {
+  int i = 0;
+  while (i < length && name[i] == word[i] && name[i] != '\0') i++;
+  return i == length && name[i] == '\0';
+}
+
 PtxType ptx_type_find(const char *word, int length) {
   for (int t = PT_none + 1; t < PT_COUNT; t++) {
-    const char *name = type_rows[t].name;
-    if (name[0] == word[0] && strncmp(name, word, (size_t)length) == 0 && name[length] == '\0')
-      return (PtxType)t;
+    if (same_word(type_rows[t].name, word, length)) return (PtxType)t;
   }
   return PT_none;
 }
@@ -190,8 +195,7 @@ bool inst_add_modifier(Inst *inst, const char *word, int length) {
 static const InstDef *exact_root(const char *name, int length) {
   for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
     for (const InstDef *def = families[f]; def->name != NULL; def++) {
-      if (def->name[0] != name[0]) continue;
-      if (strncmp(def->name, name, (size_t)length) == 0 && def->name[length] == '\0') return def;
+      if (same_word(def->name, name, length)) return def;
     }
   }
   return NULL;
@@ -208,10 +212,10 @@ int inst_find_root(const char *mnemonic, int length, const InstDef **first) {
 
 // The first row of the root, at or after `first` in its family, that takes the instruction's shape.
 static const InstDef *choose_def(const Inst *inst, const InstDef *first) {
-  size_t length = strlen(first->name);
+  int length = (int)strlen(first->name);
   for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
     for (const InstDef *def = families[f]; def->name != NULL; def++) {
-      if (def->name[0] != first->name[0] || strncmp(def->name, first->name, length + 1) != 0) continue;
+      if (!same_word(def->name, first->name, length)) continue;
       if (def->accepts == NULL || def->accepts(inst)) return def;
     }
   }
