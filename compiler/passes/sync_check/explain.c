@@ -217,6 +217,8 @@ static const char *names_at(const Run *run, const Agent *agent) {
 static void note_waiting(const Run *run, const Agent *agent) {
   const Plan *plan = run->plan;
   const char *who = names_at(run, agent);
+  // The rest of a warp whose thread waits elsewhere says nothing new.
+  if (agent->state == AGENT_MEETS && agent->barrier >= NAMED_POINTS) return;
   if (agent->state == AGENT_MEETS) {
     const Meet *meet = &run->meets[agent->barrier];
     diag_note(plan->cx->ds, agent->at->span, "%s: waiting here for %lld more of %lld threads", who,
@@ -300,7 +302,7 @@ static int count_threads(const Run *run, uint64_t team) {
 
 static bool stuck_in_meeting(Run *run, const Agent *agent) {
   const Meet *meet = &run->meets[agent->barrier];
-  if (agent->state != AGENT_MEETS) return false;
+  if (agent->state != AGENT_MEETS || agent->barrier >= NAMED_POINTS) return false;
   bool others_done = false;
   for (int c = 0; c < run->plan->nclasses; c++) others_done |= run->agents[c].state == AGENT_DONE;
   bool meets_alone = true;

@@ -50,6 +50,7 @@ enum {
   HAS_SYNC = 1 << 0,    // barriers, fences, waits, asynchronous work
   HAS_ACCESS = 1 << 1,  // shared memory, TMEM, tensors
   HAS_SET = 1 << 2,     // integer variables
+  CONVERGED = 1 << 3,   // whole warps come here together, and leave together
 };
 
 typedef struct {
@@ -164,7 +165,11 @@ typedef struct {
   Clock clock;
 } Meet;
 
-enum { MEETING_POINTS = 16 };
+enum {
+  WARP = 32,
+  NAMED_POINTS = 16,
+  MEETING_POINTS = NAMED_POINTS + MAX_THREADS / WARP
+};  // named, then of warps
 
 typedef struct {
   int rank;

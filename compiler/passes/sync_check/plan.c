@@ -125,14 +125,25 @@ static unsigned content_of_leaf(const Plan *plan, const TirOp *op) {
   return map_has(plan->effects, op) ? HAS_ACCESS : 0;
 }
 
-static unsigned note_content(Plan *plan, TirOp *op) {
-  bool whole = op->kind == OP_parallel || !op->nbodies;
+static bool parts_warps(const TirOp *op) {
+  if (op->kind == OP_role) return op->attrs[ROLE_lo] % WARP || op->attrs[ROLE_hi] % WARP;
+  if (op->kind == OP_one_thread) return true;
+  for (int i = 0; i < op->nargs && op->nbodies; i++)
+    if (op->args[i] && tir_differs_among(op->args[i], tir_active_threads(op->parent))) return true;
+  return false;
+}
+
+static unsigned note_content(Plan *plan, TirOp *op, bool converged) {
+  bool whole = op->kind == OP_parallel || !op->nbodies, parts = !whole && parts_warps(op);
   if (whole) note_effects(plan, op);
   unsigned content = content_of_leaf(plan, op);
   for (int i = 0; i < op->nbodies && !whole; i++)
     for (TirOp *inner = op->bodies[i]->first; inner; inner = inner->next)
-      content |= note_content(plan, inner);
-  if (content) map_put(plan->content, op, (void *)(uintptr_t)content);
+      content |= note_content(plan, inner, converged && !parts);
+  bool leaves_together = converged && (op->kind == OP_mbarrier_wait_parity || op->kind == OP_sync_warp ||
+                                       op->kind == OP_one_thread || op->kind == OP_role);
+  unsigned own = content && leaves_together ? content | CONVERGED : content;
+  if (own) map_put(plan->content, op, (void *)(uintptr_t)own);
   return content;
 }
 
@@ -212,6 +223,21 @@ static bool split_by_op(void *context, TirOp *op) {
   return splitting->ok;
 }
 
+// A warp whose threads part now and then is followed by itself: its parts meet again, not those of other warps.
+static bool split_by_warp(Plan *plan) {
+  int64_t key[MAX_THREADS];
+  int class_of[MAX_THREADS] = {0};
+  for (int c = 0; c < plan->nclasses; c++)
+    for (int t = 0; t < MAX_THREADS; t++)
+      if (plan->classes[c].member[t]) class_of[t] = c;
+  for (int first = 0; first < MAX_THREADS; first += WARP) {
+    bool mixed = false;
+    for (int t = first; t < first + WARP; t++) mixed |= class_of[t] != class_of[first];
+    for (int t = first; t < first + WARP; t++) key[t] = mixed ? first + 1 : 0;
+  }
+  return split(plan, key);
+}
+
 static bool make_classes(Plan *plan) {
   plan->classes = ARENA_NEW(plan->arena, ThreadClass);
   plan->nclasses = 1;
@@ -220,7 +246,7 @@ static bool make_classes(Plan *plan) {
   for (int t = 0; t < plan->classes[0].threads; t++) plan->classes[0].member[t] = true;
   Splitting splitting = {plan, true};
   tir_walk(plan->kernel->body, split_by_op, &splitting);
-  return splitting.ok;
+  return splitting.ok && split_by_warp(plan);
 }
 
 static bool note_issuer(void *context, TirOp *op) {
@@ -249,7 +275,7 @@ bool plan_make(Plan *plan) {
   plan->effects = map_new(plan->arena);
   tir_walk(plan->kernel->body, number_buffers, plan);
   tir_walk(plan->kernel->body, number_barriers, plan);
-  for (TirOp *op = plan->kernel->body->first; op; op = op->next) note_content(plan, op);
+  for (TirOp *op = plan->kernel->body->first; op; op = op->next) note_content(plan, op, true);
   int stages = 2;  // a parity tells two phases apart
   tir_walk(plan->kernel->body, find_rounds, &stages);
   plan->rounds = 2 * stages + 1;

@@ -187,6 +187,13 @@ static bool is_loop(const TirOp *op) {
   return op && (op->kind == OP_for || op->kind == OP_while);
 }
 
+// Where part of a warp goes its own way, the others wait for it.
+static bool rejoins(const Run *run, const TirOp *op) {
+  if (!op || (op->kind != OP_one_thread && op->kind != OP_role)) return false;
+  if (op->kind == OP_role && op->attrs[ROLE_lo] % WARP == 0 && op->attrs[ROLE_hi] % WARP == 0) return false;
+  return plan_content(run->plan, op) & CONVERGED;
+}
+
 static void end_of_body(Run *run, Agent *agent) {
   Frame *frame = top(agent);
   const TirOp *op = frame->owner;
@@ -196,6 +203,7 @@ static void end_of_body(Run *run, Agent *agent) {
   if (!is_loop(op) || frame->turn >= frame->turns || !goes_on(run, agent, op, plan_content(run->plan, op))) {
     if (is_loop(op) && frame->cut) forget_cells(agent, op);
     pop(agent);
+    if (rejoins(run, op)) sync_warp(run, agent, op);
     return;
   }
   frame->next = op->bodies[0]->first;
@@ -205,6 +213,13 @@ static void end_of_body(Run *run, Agent *agent) {
   if (val_is_point(frame->variable) && val_is_point(step))
     frame->variable = val_point(frame->variable.lo + step.lo);
   agent->env[op->results[0]->id] = frame->variable;
+}
+
+static void enter_part(Run *run, Agent *agent, const TirOp *op, bool enters) {
+  if (enters && op->bodies[0]->first)
+    enter(run, agent, op, 0, false);
+  else if (rejoins(run, op))
+    sync_warp(run, agent, op);
 }
 
 static void step_control(Run *run, Agent *agent, const TirOp *op) {
@@ -218,10 +233,10 @@ static void step_control(Run *run, Agent *agent, const TirOp *op) {
     step_for(run, agent, op, content);
   else if (op->kind == OP_while)
     step_while(run, agent, op, content);
-  else if (op->kind == OP_one_thread && class->first == active.lo)
-    enter(run, agent, op, 0, false);
-  else if (op->kind == OP_role && class->first >= op->attrs[ROLE_lo] && class->first < op->attrs[ROLE_hi])
-    enter(run, agent, op, 0, false);
+  else if (op->kind == OP_one_thread)
+    enter_part(run, agent, op, class->first == active.lo);
+  else if (op->kind == OP_role)
+    enter_part(run, agent, op, class->first >= op->attrs[ROLE_lo] && class->first < op->attrs[ROLE_hi]);
   else if (op->kind == OP_parallel)
     memory_touch(run, agent, op, BY_THREADS, 0, 0);
 }

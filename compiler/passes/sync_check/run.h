@@ -26,6 +26,8 @@ uint64_t run_team(const Run *run, const Agent *agent,
 // Carries out an op of the synchronisation group or an asynchronous tile op. False: the agent has to wait; it is then
 // asked again.
 bool sync_step(Run *run, Agent *agent, const TirOp *op);
+// The parts of a warp meet where it comes together again. False: the agent waits for the others.
+bool sync_warp(Run *run, Agent *agent, const TirOp *op);
 bool sync_can_go_on(Run *run, Agent *agent);
 // After all threads have ended.
 void sync_at_exit(Run *run);

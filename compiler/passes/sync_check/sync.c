@@ -299,6 +299,7 @@ static void pass_wait(Run *run, Agent *agent, const TirOp *op) {
   tick(agent);
   receive(run, agent, &barrier->done[target % KEPT_PHASES]);
   agent->waited[agent->barrier] = (Waited){op, target, agent->now};
+  if (plan_content(run->plan, op) & CONVERGED) sync_warp(run, agent, op);
 }
 
 static bool step_wait(Run *run, Agent *agent, const TirOp *op) {
@@ -317,7 +318,7 @@ static bool step_wait(Run *run, Agent *agent, const TirOp *op) {
   if (run->barriers[number].phase >= agent->target) {
     pass_wait(run, agent, op);
     bool first = run->plan->classes[agent->class_index].rank == 0;
-    if (agent->target == known && !first) agent->state = AGENT_LINGERS;
+    if (agent->target == known && !first && agent->state == AGENT_RUNS) agent->state = AGENT_LINGERS;
     return true;
   }
   agent->state = AGENT_WAITS;
@@ -339,7 +340,7 @@ static void release_meeting(Run *run, int id) {
 }
 
 static bool step_sync(Run *run, Agent *agent, const TirOp *op) {
-  int id = (int)op->attrs[SYNC_id] % MEETING_POINTS;
+  int id = (int)op->attrs[SYNC_id] % NAMED_POINTS;
   int64_t needed = op->attrs[SYNC_count] ? op->attrs[SYNC_count] : plan_threads(run->plan->kernel);
   Meet *meet = &run->meets[id];
   tick(agent);
@@ -371,6 +372,40 @@ static bool step_sync(Run *run, Agent *agent, const TirOp *op) {
     explain_run(run);
   }
   return true;
+}
+
+// --- warps ---
+
+// The threads of the agent's warp among those that the op is for.
+static int threads_of_warp(const Run *run, const Agent *agent, const TirOp *op) {
+  int warp = run->plan->classes[agent->class_index].first / WARP, count = 0;
+  uint64_t team = run_team(run, agent, op);
+  for (int c = 0; c < run->plan->nclasses; c++)
+    if (team >> c & 1 && run->plan->classes[c].first / WARP == warp) count += run->plan->classes[c].threads;
+  return count;
+}
+
+bool sync_warp(Run *run, Agent *agent, const TirOp *op) {
+  int own = threads_of(run, agent), warp = run->plan->classes[agent->class_index].first / WARP;
+  if (own >= WARP) return true;
+  int needed = threads_of_warp(run, agent, op);
+  if (own >= needed) return true;
+  Meet *meet = &run->meets[NAMED_POINTS + warp];
+  tick(agent);
+  meet->needed = needed;
+  meet->arrived += own;
+  meet->op = op;
+  send(run, agent, &meet->clock);
+  agent->state = AGENT_MEETS;
+  agent->barrier = NAMED_POINTS + warp;
+  agent->at = op;
+  if (meet->arrived < needed) return false;
+  release_meeting(run, NAMED_POINTS + warp);
+  return true;
+}
+
+static bool step_sync_warp(Run *run, Agent *agent, const TirOp *op) {
+  return sync_warp(run, agent, op);
 }
 
 // --- fences ---
@@ -517,6 +552,7 @@ static const Step issues[PATH_COUNT] = {
 
 static const Step steps[OP_COUNT] = {
     [OP_sync_threads] = step_sync,
+    [OP_sync_warp] = step_sync_warp,
     [OP_mbar_init] = step_init,
     [OP_fence_mbarrier_init] = step_fence_init,
     [OP_mbar_arrive] = step_arrive,
@@ -539,8 +575,9 @@ bool sync_step(Run *run, Agent *agent, const TirOp *op) {
 
 bool sync_can_go_on(Run *run, Agent *agent) {
   if (agent->state != AGENT_WAITS || run->barriers[agent->barrier].phase < agent->target) return false;
+  agent->state = AGENT_RUNS;
   pass_wait(run, agent, agent->at);
-  return true;
+  return agent->state == AGENT_RUNS;
 }
 
 // --- the end ---
