@@ -137,7 +137,11 @@ int main(int argc, char **argv) {
   Options options = {0};
   for (int i = 1; i < argc; i++) {
     if (read_option(&options, argc, argv, &i)) continue;
-    fprintf(stderr, "tile-opt: cannot use '%s'\n%s", argv[i], usage);
+    static const char *const names[] = {"--pass", "--arch",         "--print-after", "--remarks", "--version",
+                                        "--help", "--error-format", "--color",       "--explain", "-o"};
+    const char *near = text_nearest(argv[i], names, sizeof names / sizeof *names);
+    fprintf(stderr, "tile-opt: cannot use '%s'%s%s%s\n%s", argv[i], near ? "; did you mean '" : "",
+            near ? near : "", near ? "'?" : "", usage);
     return EXIT_USAGE;
   }
   if (options.help) {

@@ -132,15 +132,19 @@ static bool dtype_is_supported(DType dtype) {
   return false;
 }
 
-// A name that nothing defines is a size in an annotation; where an element type must stand it is a slip.
-static bool misspelt_dtype(Elab *e, const Value *value, Span span) {
+static void hint_dtype(Elab *e, const char *name) {
   static const char *const names[] = {"float32", "float16", "bfloat16", "int32",       "uint32",
                                       "int8",    "uint8",   "bool",     "float8_e4m3", "float8_e5m2"};
+  const char *near = text_nearest(name, names, sizeof names / sizeof *names);
+  if (near) diag_hint(e->ds, "did you mean '%s'?", near);
+}
+
+// A name that nothing defines is a size in an annotation; where an element type must stand it is a slip.
+static bool misspelt_dtype(Elab *e, const Value *value, Span span) {
   if (value->kind != VALUE_STAGED || value->staged->op->kind != OP_size) return false;
   Name name = value->staged->op->name;
   diag_error(e->ds, DIAG_value_kind, span, "'%s' is no element type", name);
-  const char *near = text_nearest(name, names, sizeof names / sizeof *names);
-  if (near) diag_hint(e->ds, "did you mean '%s'?", near);
+  hint_dtype(e, name);
   if (e->kernel_scope) scope_bind(e->kernel_scope, name, value_poison(), e->host, span);
   return true;
 }
@@ -150,6 +154,7 @@ bool need_dtype(Elab *e, const Value *value, Span span, const char *what, DType 
     if (value->kind == VALUE_STRING) {
       diag_error(e->ds, DIAG_value_kind, span, "%s: '%.*s' is no element type", what,
                  (int)(value->string.len < 60 ? value->string.len : 60), value->string.data);
+      hint_dtype(e, text_copy(e->arena, value->string.data, value->string.len));
       return false;
     }
     return misspelt_dtype(e, value, span) ? false : wrong_kind(e, value, span, what, "an element type");
