@@ -96,8 +96,41 @@ void emit_const(Cg *cg, const TirOp *op) {
   }
 }
 
+static const TirOp *grid_of(const TirKernel *kernel) {
+  for (const TirOp *op = kernel->launch->first; op; op = op->next)
+    if (op->kind == OP_grid) return op;
+  return NULL;
+}
+
+// Where in the grid the block stands whose number among all of its layer is x + y * width: in panel after panel of
+// `kernel->panel` rows (or columns, then everything is the other way round), the last of what is left. A panel is
+// crossed column by column, every second one backwards.
+static LLVMValueRef panel_idx(Cg *cg, const TirOp *grid, bool along) {
+  LLVMBuilderRef b = cg->builder;
+  bool rows = cg->kernel->block_order == BLOCKS_BY_ROWS;
+  LLVMValueRef width = cg_value(cg, grid->args[0]), height = cg_value(cg, grid->args[1]);
+  LLVMValueRef number =
+      LLVMBuildAdd(b, LLVMBuildMul(b, nvvm_block_idx(cg, 1), width, ""), nvvm_block_idx(cg, 0), "");
+  LLVMValueRef length = rows ? width : height, breadth = rows ? height : width;
+  LLVMValueRef most = cg_i32(cg, cg->kernel->panel), size = LLVMBuildMul(b, most, length, "");
+  LLVMValueRef panel = LLVMBuildUDiv(b, number, size, ""), offset = LLVMBuildURem(b, number, size, "");
+  LLVMValueRef start = LLVMBuildMul(b, panel, most, ""), left = LLVMBuildSub(b, breadth, start, "");
+  LLVMValueRef partial = LLVMBuildICmp(b, LLVMIntULT, left, most, "");
+  LLVMValueRef thick = LLVMBuildSelect(b, partial, left, most, "");
+  if (!along) return LLVMBuildAdd(b, start, LLVMBuildURem(b, offset, thick, ""), "");
+  LLVMValueRef forward = LLVMBuildUDiv(b, offset, thick, "");
+  LLVMValueRef last = LLVMBuildSub(b, length, cg_i32(cg, 1), "");
+  LLVMValueRef odd = LLVMBuildTrunc(b, panel, cg->i1, "");
+  return LLVMBuildSelect(b, odd, LLVMBuildSub(b, last, forward, ""), forward, "");
+}
+
 void emit_block_idx(Cg *cg, const TirOp *op) {
-  cg_set_value(cg, op->results[0], nvvm_block_idx(cg, (int)op->attrs[INDEX_dim]));
+  int dim = (int)op->attrs[INDEX_dim];
+  const TirOp *grid = grid_of(cg->kernel);
+  bool ordered = cg->kernel->block_order && grid && grid->nargs > 1 && dim < 2;
+  bool rows = cg->kernel->block_order == BLOCKS_BY_ROWS;
+  cg_set_value(cg, op->results[0],
+               ordered ? panel_idx(cg, grid, rows == (dim == 0)) : nvvm_block_idx(cg, dim));
 }
 
 void emit_thread_idx(Cg *cg, const TirOp *op) {

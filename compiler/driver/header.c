@@ -40,6 +40,15 @@ static const char prelude_arithmetic[] =
     "static inline int64_t tile_select(int64_t c, int64_t a, int64_t b) { return c ? a : b; }\n";
 
 static const char prelude_launch[] =
+    "// The number of SMs of the current context's device; 0: there is none.\n"
+    "static inline int32_t tile_sm_count(void) {\n"
+    "  CUdevice device;\n"
+    "  int count = 0;\n"
+    "  if (cuCtxGetDevice(&device) != CUDA_SUCCESS) return 0;\n"
+    "  if (cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) != CUDA_SUCCESS) "
+    "return 0;\n"
+    "  return count;\n"
+    "}\n"
     "static inline CUresult tile_refuse(const char **why, const char *text) {\n"
     "  if (why) *why = text;\n"
     "  return CUDA_ERROR_INVALID_VALUE;\n"
@@ -160,6 +169,7 @@ static bool write_tensor_field(Writer *w, const TirOp *op) {
 }
 
 static bool write_size_field(Writer *w, const TirOp *op) {
+  if (launch_is_sm_count(op)) return true;
   textbuf_printf(&w->out, "  int32_t %s;\n", c_name(w, op));
   return true;
 }
@@ -178,6 +188,11 @@ static void write_args(Writer *w) {
 }
 
 // ---- the function
+
+static bool write_sm_count(Writer *w, const TirOp *op) {
+  if (launch_is_sm_count(op)) textbuf_puts(&w->out, "  const int32_t tile_sms = tile_sm_count();\n");
+  return true;
+}
 
 static bool write_tensor_locals(Writer *w, const TirOp *op) {
   const char *name = c_name(w, op);
@@ -268,7 +283,7 @@ static void write_params(Writer *w) {
     case PARAM_POINTER:
     case PARAM_SIZE:
     case PARAM_SCALAR:
-      textbuf_printf(&w->out, "(void *)&args->%s", name);
+      textbuf_printf(&w->out, "(void *)&%s", launch_c_size(w->out.arena, param->value->op));
       break;
     case PARAM_STRIDE:
       textbuf_printf(&w->out, "&%s_strides[%d]", name, param->index);
@@ -303,6 +318,7 @@ static bool write_kernel(Writer *w, int first) {
                  "static inline CUresult %s_launch(CUmodule module, CUstream stream, const %s_args *args, "
                  "const char **why) {\n",
                  kernel->name, kernel->name);
+  each(w, OP_size, write_sm_count);
   if (!each(w, OP_tensor, write_tensor_locals) || !each(w, OP_check, write_check)) return false;
   for (int i = first; i < w->module->kernels.len; i++) {
     w->kernel = w->module->kernels.data[i];

@@ -19,6 +19,15 @@ const char *launch_c_name(Arena *arena, const char *name) {
   return name;
 }
 
+bool launch_is_sm_count(const TirOp *op) {
+  return op->kind == OP_size && strcmp(op->name, TIR_SM_COUNT) == 0;
+}
+
+const char *launch_c_size(Arena *arena, const TirOp *op) {
+  if (launch_is_sm_count(op)) return "tile_sms";
+  return text_printf(arena, "args->%s", launch_c_name(arena, op->name));
+}
+
 static bool is_evaluable(OpKind kind) {
   static const OpKind kinds[] = {OP_add,      OP_sub,     OP_mul, OP_floordiv, OP_floormod, OP_truncdiv,
                                  OP_truncmod, OP_ceildiv, OP_min, OP_max,      OP_lt,       OP_le,
@@ -40,7 +49,7 @@ static bool print_expr(TextBuf *out, const TirValue *value, ExprStyle style) {
   bool number_given = op->kind == OP_param && dtype_is_int(value->type.dtype);
   if (op->kind == OP_size || number_given) {
     if (style == EXPR_C)
-      textbuf_printf(out, "args->%s", launch_c_name(out->arena, op->name));
+      textbuf_puts(out, launch_c_size(out->arena, op));
     else
       textbuf_puts(out, op->name);
     return true;

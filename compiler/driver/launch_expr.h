@@ -16,6 +16,10 @@ bool launch_expr_print(TextBuf *out, const TirValue *value, ExprStyle style, Spa
 
 // The name as a C identifier: a keyword of C gets an underscore.
 const char *launch_c_name(Arena *arena, const char *name);
+// A size that the device gives, not the caller: its number of SMs.
+bool launch_is_sm_count(const TirOp *op);
+// How C names the size or scalar.
+const char *launch_c_size(Arena *arena, const TirOp *op);
 
 // How the kernel treats a tensor, from the access of every op on it or a view of it: READS, WRITES or both.
 unsigned launch_access(const TirKernel *kernel, const TirValue *tensor);

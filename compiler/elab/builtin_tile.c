@@ -229,11 +229,6 @@ static Value run_tcgen05_gemm(Elab *e, const Call *call) {
   return gemm(e, call, true);
 }
 
-static Value run_use_swizzle(Elab *e, const Call *call) {
-  diag_remark(e->ds, call->span, "use_swizzle has no effect yet: blocks run in the order of the grid");
-  return value_none();
-}
-
 const Builtin builtins_tile[] = {
     {"copy", "src dst coalesced_width~ disable_tma! eviction_policy~ loop_layout! prefer_instruction!",
      run_copy},
@@ -245,7 +240,6 @@ const Builtin builtins_tile[] = {
     {"tcgen05_gemm",
      "A B C transpose_A|trans_A? transpose_B|trans_B? policy~ clear_accum? k_pack~ wg_wait~ mbar? use_2cta!",
      run_tcgen05_gemm},
-    {"use_swizzle", "panel_size~ order~ enable~", run_use_swizzle},
     {NULL, NULL, NULL},
 };
 

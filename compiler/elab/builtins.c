@@ -4,11 +4,12 @@
 
 #include <string.h>
 
-static const char *const modules[] = {"T", "tl", "tilelang", "language", "math", "torch", "GemmWarpPolicy"};
+static const char *const modules[] = {"T",    "tl",    "tilelang", "language",
+                                      "math", "torch", "driver",   "GemmWarpPolicy"};
 
-static const Builtin *const tables[] = {builtins_tile,   builtins_fragment, builtins_memory,
-                                        builtins_loop,   builtins_sync,     builtins_math,
-                                        builtins_python, builtins_atomic,   builtins_debug};
+static const Builtin *const tables[] = {builtins_tile,  builtins_fragment, builtins_memory, builtins_loop,
+                                        builtins_sync,  builtins_math,     builtins_python, builtins_atomic,
+                                        builtins_debug, builtins_schedule};
 
 enum { TABLE_COUNT = sizeof tables / sizeof *tables, MODULE_COUNT = sizeof modules / sizeof *modules };
 
@@ -33,7 +34,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(annotate_ws_schedule),
                                 LATER(any_of),
                                 LATER(any_sync),
-                                LATER(assume),
                                 LATER(async_copy),
                                 LATER(atomic_addx2),
                                 LATER(atomic_addx4),
@@ -88,8 +88,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(parallel),
                                 LATER(pdl_sync),
                                 LATER(pdl_trigger),
-                                LATER(Persistent),
-                                LATER(PersistentTileScheduler),
                                 LATER(pow),
                                 LATER(ptr),
                                 LATER(ptx_arrive_barrier),

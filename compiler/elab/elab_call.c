@@ -504,6 +504,7 @@ static Value call(Elab *e, const Expr *expr, Name naming) {
   case VALUE_MODULE:
   case VALUE_LOOP:
   case VALUE_KERNEL:
+  case VALUE_SCHEDULER:
   case VALUE_TENSOR:
   case VALUE_PARAM:
   case VALUE_STAGED:

@@ -333,6 +333,10 @@ static int open_device_loop(Elab *e, Frame *frame, const LoopSpec *loop, const S
   if (loop->parallel) return open_parallel(e, frame, loop, stmt, variables);
   if (loop->grid) return open_grid(e, frame, loop, stmt, variables);
   if (!open_loop(e, frame, loop, stmt)) return 0;
+  if (loop->persistent) {
+    schedule_coordinates(e, loop, frame->loops[0]->results[0], variables);
+    return loop->nextents;
+  }
   variables[0] = frame->loops[0]->results[0];
   return 1;
 }

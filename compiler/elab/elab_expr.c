@@ -160,6 +160,7 @@ static Value buffer_shape(Elab *e, const TirValue *buffer) {
 }
 
 static Value data_attribute(Elab *e, const Value *base, Name name) {
+  if (base->kind == VALUE_SCHEDULER) return scheduler_attribute(e, base->scheduler, name);
   if (base->kind == VALUE_BUFFER && strcmp(name, "shape") == 0) return buffer_shape(e, base->staged);
   if (base->kind == VALUE_BUFFER && strcmp(name, "ndim") == 0) return value_int(base->staged->type.rank);
   bool typed = base->kind == VALUE_BUFFER || base->kind == VALUE_STAGED || base->kind == VALUE_CELL;
@@ -175,7 +176,8 @@ Value eval_attribute(Elab *e, const Value *base, Name name, Span span) {
   if (base->kind == VALUE_MODULE) return module_attribute(e, base, name, span);
   Value data = data_attribute(e, base, name);
   if (data.kind != VALUE_ABSENT) return data;
-  for (const Builtin *method = builtins_method; method->name; method++) {
+  const Builtin *methods = base->kind == VALUE_SCHEDULER ? builtins_scheduler : builtins_method;
+  for (const Builtin *method = methods; method->name; method++) {
     if (strcmp(method->name, name) != 0) continue;
     ValueMethod *bound = ARENA_NEW(e->arena, ValueMethod);
     *bound = (ValueMethod){method, *base};

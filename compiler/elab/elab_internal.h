@@ -137,7 +137,8 @@ const char *builtin_nearest(const char *name);
 bool builtin_is_module(const char *name);
 
 extern const Builtin builtins_python[], builtins_math[], builtins_memory[], builtins_tile[], builtins_sync[],
-    builtins_loop[], builtins_fragment[], builtins_method[], builtins_atomic[], builtins_debug[];
+    builtins_loop[], builtins_fragment[], builtins_method[], builtins_atomic[], builtins_debug[],
+    builtins_schedule[], builtins_scheduler[];
 
 // ---- elab.c
 
@@ -297,6 +298,13 @@ Flow exec_for(Elab *e, const Stmt *stmt);
 Flow exec_while(Elab *e, const Stmt *stmt);
 Flow exec_break(Elab *e, const Stmt *stmt);  // and `continue`
 Flow exec_return(Elab *e, const Stmt *stmt);
+
+// ---- builtin_schedule.c
+
+// The coordinates, one a dimension of its domain, of the tile with this number in a Persistent loop.
+void schedule_coordinates(Elab *e, const LoopSpec *loop, TirValue *tile, TirValue **out);
+// A number that a scheduler holds; VALUE_ABSENT when it has none of that name.
+Value scheduler_attribute(Elab *e, const Scheduler *scheduler, const char *name);
 
 // ---- launch.c
 

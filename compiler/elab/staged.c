@@ -101,6 +101,7 @@ TirValue *staged_element(Elab *e, const Value *value, Span span) {
   case VALUE_MODULE:
   case VALUE_LOOP:
   case VALUE_KERNEL:
+  case VALUE_SCHEDULER:
   case VALUE_TENSOR:
   case VALUE_PARAM:
   case VALUE_BUFFER:

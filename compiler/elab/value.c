@@ -135,6 +135,8 @@ static bool equal(Comparison *cx, const Value *a, const Value *b) {
     return a->method == b->method;
   case VALUE_MODULE:
     return strcmp(a->module, b->module) == 0;
+  case VALUE_SCHEDULER:
+    return a->scheduler == b->scheduler;
   case VALUE_KERNEL:
     return a->kernel == b->kernel;
   case VALUE_TENSOR:
@@ -185,6 +187,7 @@ bool value_truth(const Value *value) {
   case VALUE_MODULE:
   case VALUE_LOOP:
   case VALUE_KERNEL:
+  case VALUE_SCHEDULER:
   case VALUE_TENSOR:
   case VALUE_PARAM:
   case VALUE_STAGED:
@@ -270,6 +273,7 @@ static void repr_into(TextBuf *out, const Value *value, bool quoted, int depth) 
   case VALUE_MODULE:
   case VALUE_LOOP:
   case VALUE_KERNEL:
+  case VALUE_SCHEDULER:
   case VALUE_TENSOR:
   case VALUE_PARAM:
   case VALUE_STAGED:
@@ -334,6 +338,8 @@ const char *value_describe(Arena *arena, const Value *value) {
     return text_printf(arena, "module '%s'", value->module);
   case VALUE_LOOP:
     return "a loop";
+  case VALUE_SCHEDULER:
+    return "a tile scheduler";
   case VALUE_KERNEL:
     return "a Kernel(...) context";
   case VALUE_TENSOR:

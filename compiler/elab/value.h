@@ -16,6 +16,7 @@
 typedef struct Scope Scope;
 typedef struct Region Region;
 typedef struct Builtin Builtin;
+typedef struct Scheduler Scheduler;  // builtin_schedule.c
 
 typedef enum {
   VALUE_POISON,  // the result of a failed expression: silences what follows
@@ -33,14 +34,15 @@ typedef enum {
   VALUE_RANGE,     // range(…): a sequence of integers, and a loop
   VALUE_FUNCTION,  // a def or lambda of the program, with the scope it closes over
   VALUE_BUILTIN,
-  VALUE_METHOD,  // a builtin bound to the value it was looked up on
-  VALUE_MODULE,  // T, tilelang, …: a prefix of builtins
-  VALUE_LOOP,    // serial(…), Parallel(…), …: only a `for` can use it
-  VALUE_KERNEL,  // Kernel(…): only a `with` can use it
-  VALUE_TENSOR,  // Tensor[…]: an annotation; empty(…): a tensor before it has a name
-  VALUE_PARAM,   // a parameter without a value, until an annotation makes it a tensor
-  VALUE_STAGED,  // a scalar computed at launch or on the device
-  VALUE_CELL,    // alloc_var: a mutable scalar
+  VALUE_METHOD,     // a builtin bound to the value it was looked up on
+  VALUE_MODULE,     // T, tilelang, …: a prefix of builtins
+  VALUE_LOOP,       // serial(…), Parallel(…), …: only a `for` can use it
+  VALUE_KERNEL,     // Kernel(…): only a `with` can use it
+  VALUE_SCHEDULER,  // PersistentTileScheduler(…)
+  VALUE_TENSOR,     // Tensor[…]: an annotation; empty(…): a tensor before it has a name
+  VALUE_PARAM,      // a parameter without a value, until an annotation makes it a tensor
+  VALUE_STAGED,     // a scalar computed at launch or on the device
+  VALUE_CELL,       // alloc_var: a mutable scalar
   VALUE_BUFFER,
   VALUE_TILE,  // a part of a buffer
 } ValueKind;
@@ -72,8 +74,10 @@ typedef struct {
   LoopKind kind;
   bool parallel;
   bool grid;              // nested serial loops
+  bool persistent;        // over the numbers of tiles of the domain `extents`
   Value *lo, *hi, *step;  // serial forms
-  Value *extents;         // parallel and grid
+  Value *extents;         // parallel, grid and persistent
+  Value *group;           // persistent: how many tiles of the last dimension go together
   int nextents;
   int64_t stages;
 } LoopSpec;
@@ -118,6 +122,7 @@ struct Value {
     struct ValueMethod *method;
     const char *module;  // which prefix
     const KernelSpec *kernel;
+    const Scheduler *scheduler;
     const TensorSpec *tensor;
     Name param;
     TirValue *staged;  // VALUE_STAGED VALUE_CELL VALUE_BUFFER

@@ -225,6 +225,12 @@ TirValue *tir_size(TirBuilder *b, Name name) {
   return make_in_launch(b, OP_size, type_scalar(DTYPE_i32), 0, NULL, 0, name);
 }
 
+TirValue *tir_sm_count(TirBuilder *b) {
+  TirValue *count = tir_size(b, intern(b->module->names, TIR_SM_COUNT));
+  count->name = intern(b->module->names, "sm_count");
+  return count;
+}
+
 TirValue *tir_param(TirBuilder *b, Name name, DType dtype) {
   return make_in_launch(b, OP_param, type_scalar(dtype), 0, NULL, 0, name);
 }

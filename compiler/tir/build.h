@@ -30,6 +30,7 @@ TirValue *tir_select(TirBuilder *b, TirValue *condition, TirValue *yes, TirValue
 TirValue *tir_cast(TirBuilder *b, DType dtype, TirValue *operand);
 
 TirValue *tir_size(TirBuilder *b, Name name);  // in the launch block, one op per name
+TirValue *tir_sm_count(TirBuilder *b);
 TirValue *tir_param(TirBuilder *b, Name name, DType dtype);
 TirValue *tir_tensor(TirBuilder *b, Name name, DType dtype, int rank, TirValue *const *dims);
 TirValue *tir_block_idx(TirBuilder *b, int dim);

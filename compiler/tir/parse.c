@@ -479,6 +479,15 @@ static bool parse_threads(Parser *p) {
   return expect(p, ')');
 }
 
+static bool parse_blocks(Parser *p) {
+  int64_t order, panel;
+  if (!expect(p, '(') || !expect_choice(p, tir_block_order_names, "rows or columns", &order)) return false;
+  if (!expect_int(p, 1, INT32_MAX, &panel)) return false;
+  p->kernel->block_order = (BlockOrder)order;
+  p->kernel->panel = (int)panel;
+  return expect(p, ')');
+}
+
 static bool parse_heading(Parser *p) {
   Span span = p->token.span;
   if (!expect_word(p, "kernel") || !expect(p, '@')) return false;
@@ -491,8 +500,9 @@ static bool parse_heading(Parser *p) {
     advance(p);
     bool ok = str_is(word.text, "variant")   ? parse_variant(p)
               : str_is(word.text, "threads") ? parse_threads(p)
+              : str_is(word.text, "blocks")  ? parse_blocks(p)
               : str_is(word.text, "facts")   ? parse_facts(p)
-                                             : fail(p, "variant, threads or facts before");
+                                             : fail(p, "variant, threads, blocks or facts before");
     if (!ok) return false;
   }
   return expect(p, '{');

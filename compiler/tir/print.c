@@ -262,6 +262,8 @@ static void print_kernel(TextBuf *out, const TirKernel *kernel) {
   textbuf_printf(out, "kernel @%s", kernel->name);
   if (kernel->variant) textbuf_printf(out, " variant(%s)", tir_variant_names[kernel->variant]);
   textbuf_printf(out, " threads(%d)", kernel->threads);
+  if (kernel->block_order)
+    textbuf_printf(out, " blocks(%s %d)", tir_block_order_names[kernel->block_order], kernel->panel);
   print_facts(out, kernel->facts);
   textbuf_puts(out, " {\n");
   print_resources(&p, kernel);

@@ -3,6 +3,8 @@
 // a tree.
 #include "tir/ranges.h"
 
+#include <string.h>
+
 enum { MAX_DEPTH = 10 };
 
 static const TirRange unknown = {INT64_MIN, INT64_MAX, 1};
@@ -190,7 +192,7 @@ static TirRange compute(const TirValue *value, int depth) {
   if (op_def(op->kind)->group == GROUP_BINARY) return binary(op, depth - 1);
   if (op->kind == OP_neg) return negate(range_of(op->args[0], depth - 1));
   if (op->kind == OP_select) return join(range_of(op->args[1], depth - 1), range_of(op->args[2], depth - 1));
-  if (op->kind == OP_size) return (TirRange){0, INT32_MAX, 1};
+  if (op->kind == OP_size) return (TirRange){strcmp(op->name, TIR_SM_COUNT) == 0, INT32_MAX, 1};
   if (op->kind == OP_block_idx) return block_index(op, depth - 1);
   if (op->kind == OP_thread_idx) return thread_index(op);
   if (op->kind == OP_for) return loop_variable(op, depth - 1);

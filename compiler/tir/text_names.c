@@ -6,3 +6,4 @@
 const char *const tir_fact_names[] = {"typed",       "selected", "laid_out",    "fragments",
                                       "tmem_placed", "synced",   "smem_placed", NULL};
 const char *const tir_variant_names[] = {"only", "tma", "general", NULL};
+const char *const tir_block_order_names[] = {"launched", "rows", "columns", NULL};

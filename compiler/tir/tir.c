@@ -135,6 +135,8 @@ TirKernel *tir_kernel_clone(TirModule *module, const TirKernel *kernel) {
   clone_block(&cloner, kernel->body, copy->body);
   copy->variant = kernel->variant;
   copy->threads = kernel->threads;
+  copy->block_order = kernel->block_order;
+  copy->panel = kernel->panel;
   copy->shared_bytes = kernel->shared_bytes;
   copy->tmem_columns = kernel->tmem_columns;
   copy->facts = kernel->facts;

@@ -62,6 +62,13 @@ typedef struct {
   bool store;  // also: bytes of a row are a multiple of 16
 } TirGuard;    // base and strides are multiples of 16 bytes, all sizes at least 1
 
+// In which order the blocks of a grid take its places, so that neighbours in time share operands in L2: as launched,
+// or down (across) one panel of so many rows (columns) after another, to and fro.
+typedef enum { BLOCKS_AS_LAUNCHED, BLOCKS_BY_ROWS, BLOCKS_BY_COLUMNS } BlockOrder;
+
+// A size that no tensor settles: the device's number of SMs (docs/launch-info.md).
+#define TIR_SM_COUNT "$sm_count"
+
 typedef enum { VARIANT_ONLY, VARIANT_TMA, VARIANT_GENERAL } Variant;
 
 struct TirKernel {
@@ -69,6 +76,8 @@ struct TirKernel {
   Span span;
   Variant variant;
   int threads;  // that the author sees
+  BlockOrder block_order;
+  int panel;  // rows or columns of a panel
   TirBlock *launch, *body;
   VEC(TirMap) maps;
   VEC(TirGuard) guards;

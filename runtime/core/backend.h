@@ -20,6 +20,7 @@ typedef struct {
   void (*close)(void *device);
   // For people; lives as long as the device.
   const char *(*describe)(const void *device);
+  int (*sm_count)(const void *device);
   // `arch` is the one the code was compiled for, in the file or (PTX) to be compiled now.
   TileError *(*load)(void *device, const Artifact *artifact, const char *arch, void **code);
   void (*unload)(void *device, void *code);

@@ -152,6 +152,9 @@ TileError *launch_sizes(const TileCall *call, SizeValue *values) {
   const TileKernel *kernel = call->kernel;
   const InfoEntry *entry = kernel->variants[0];
   for (int i = 0; i < kernel->nsizes; i++) values[i] = call->given[i];
+  int sms = find_size(kernel, TILE_LAUNCH_INFO_SM_COUNT);
+  if (sms >= 0 && !values[sms].known && kernel->sm_count > 0)
+    values[sms] = (SizeValue){true, kernel->sm_count, "the device"};
   for (int t = 0; t < entry->ntensors; t++) {
     if (!call->tensors[t].bound) continue;
     for (int d = 0; d < entry->tensors[t].rank; d++) {

@@ -37,6 +37,7 @@ struct TileKernel {
   int nparams;
   const char **sizes;
   int nsizes;
+  int sm_count;  // of the device that the module is on; 0 before
 };
 
 struct TileCall {

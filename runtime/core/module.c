@@ -181,8 +181,11 @@ TileError *tile_module_load(TileModule *module, TileDevice *device) {
                      module->artifact.name);
   TileError *error =
       device->backend->load(device->state, &module->artifact, module->kernels[0].arch, &module->code);
-  if (!error) module->device = device;
-  return error;
+  if (error) return error;
+  module->device = device;
+  for (int i = 0; i < module->nkernels; i++)
+    module->kernels[i].sm_count = device->backend->sm_count(device->state);
+  return NULL;
 }
 
 int tile_module_kernel_count(const TileModule *module) {

@@ -15,6 +15,7 @@ typedef struct {
   CudaContext context;
   bool retained;     // the primary context, to be released
   int major, minor;  // compute capability
+  int sms;
   char name[160];
 } CudaGpu;
 
@@ -104,6 +105,9 @@ static TileError *describe(CudaGpu *gpu) {
   if (!error)
     error = driver_error(driver, driver->device_attribute(&gpu->minor, CUDA_DEVICE_MINOR, gpu->device),
                          "cuDeviceGetAttribute");
+  if (!error)
+    error = driver_error(driver, driver->device_attribute(&gpu->sms, CUDA_DEVICE_SM_COUNT, gpu->device),
+                         "cuDeviceGetAttribute");
   snprintf(gpu->name, sizeof gpu->name, "%s (sm_%d%d)", name, gpu->major, gpu->minor);
   return error;
 }
@@ -127,6 +131,11 @@ TileError *cuda_open_library(const char *library, const TileDeviceOptions *optio
 
 static TileError *cuda_open(const TileDeviceOptions *options, void **device) {
   return cuda_open_library(NULL, options, device);
+}
+
+static int cuda_sm_count(const void *state) {
+  const CudaGpu *gpu = state;
+  return gpu->sms;
 }
 
 static const char *cuda_describe(const void *state) {
@@ -292,6 +301,7 @@ const Backend backend_cuda = {
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,
+    .sm_count = cuda_sm_count,
     .load = cuda_load,
     .unload = cuda_unload,
     .alloc = cuda_alloc,

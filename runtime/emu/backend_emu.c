@@ -90,6 +90,13 @@ static const char *emu_describe(const void *state) {
   return "emulator";
 }
 
+// Without a number of SMs it is that of a B200.
+static int emu_sm_count(const void *state) {
+  enum { B200_SMS = 148 };
+  const EmuDevice *device = state;
+  return device->sms ? (int)device->sms : B200_SMS;
+}
+
 static TileError *emu_load(void *state, const Artifact *artifact, const char *arch, void **code) {
   EmuDevice *device = state;
   (void)arch;
@@ -265,6 +272,7 @@ const Backend backend_emu = {
     .open = emu_open,
     .close = emu_close,
     .describe = emu_describe,
+    .sm_count = emu_sm_count,
     .load = emu_load,
     .unload = emu_unload,
     .alloc = emu_alloc,

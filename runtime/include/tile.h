@@ -131,7 +131,7 @@ typedef struct {
   // The emulator's; a backend that has no use for them ignores them.
   const char *order;   // "fair" (also NULL), "lazy" or "random:SEED": when asynchronous engines finish
   const char *checks;  // comma list of checks, "default" (also NULL), "all" or "none"
-  int sms;             // CTAs resident at once; 0: the emulator's choice
+  int sms;             // CTAs resident at once, and what $sm_count is; 0: the emulator's choice, and 148
   // Called now and then during a launch, on the thread that launches.
   void (*progress)(void *user, uint64_t ctas_done, uint64_t instructions);
   // Gets what a launch printed, when it ends; NULL: it goes to standard output, where CUDA's driver puts it.

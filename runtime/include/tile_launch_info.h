@@ -11,6 +11,9 @@
 #define TILE_LAUNCH_INFO_MAGIC "tile-launch-info"
 #define TILE_LAUNCH_INFO_VERSION 1
 
+// A size that no tensor settles: how many SMs the device has.
+#define TILE_LAUNCH_INFO_SM_COUNT "$sm_count"
+
 // Dimensions of a tensor, and of a tensor with a tensor map (PTX ISA 5.5.1).
 #define TILE_MAX_RANK 8
 #define TILE_MAX_MAP_RANK 5

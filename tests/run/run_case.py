@@ -5,6 +5,7 @@ Lines of PROGRAM that begin with `#=` are Python. They call case(), once for eac
     case(A=array, want={"B": array})                     B is exact; NaN fits any NaN
     case(A=array, want={"B": array}, tolerance=(rtol, atol), define={"block": 64}, kernel="name")
     case(A=array, pitch={"A": 72}, want=…)               rows of A are 72 elements apart, and nothing is written between them
+    case(…, sms=4)                                       the emulated device has so many SMs
     case(…, only="name")                                 compiles and runs that kernel of the file alone
     case(A=array, fails="text of the fault")             the launch must end with a fault that says this
 A result starts out as garbage, which untouched(dtype, shape) also gives to the reference. bf16 is held as its bits, in uint16.
@@ -84,7 +85,7 @@ class Program:
             self.binaries[key] = output
         return self.binaries[key]
 
-    def case(self, want=None, tolerance=None, define=None, kernel=None, only=None, fails=None, sizes=None, pitch=None, **inputs):
+    def case(self, want=None, tolerance=None, define=None, kernel=None, only=None, fails=None, sizes=None, pitch=None, sms=None, **inputs):
         want = want or {}
         binary = self.compile(define or {}, only)
         command = [self.tile_run, binary, "--device", "emu", "--check", CHECKS]
@@ -92,6 +93,7 @@ class Program:
         command += ["-D%s=%s" % item for item in (sizes or {}).items()]
         for item in (pitch or {}).items():
             command += ["--pitch", "%s=%d" % item]
+        command += ["--sms", str(sms)] if sms else []
         for name, array in want.items():
             inputs.setdefault(name, untouched(dtype_of(array), array.shape))
             command += ["--out", "%s=out_%s.npy" % (name, name)]

@@ -78,13 +78,14 @@ static void test_opening(Checks *checks, const Fake *fake) {
   logged(checks, fake,
          "cuInit(0)\ncuCtxGetCurrent()\ncuDeviceGetCount()\ncuDeviceGet(0)\ncuDevicePrimaryCtxRetain(40)"
          "\ncuDeviceGetName(40)\n"
-         "cuDeviceGetAttribute(75, 40)\ncuDeviceGetAttribute(76, 40)\ncuDevicePrimaryCtxRelease(40)\n");
+         "cuDeviceGetAttribute(75, 40)\ncuDeviceGetAttribute(76, 40)\ncuDeviceGetAttribute(16, 40)\n"
+         "cuDevicePrimaryCtxRelease(40)\n");
   fake->current((void *)0xAB);  // the caller has a context: that one, and nothing is retained
   ok(checks, open_device(FAKE_CUDA, NULL, &device));
   tile_device_close(device);
   logged(checks, fake,
          "cuInit(0)\ncuCtxGetCurrent()\ncuCtxGetDevice()\ncuDeviceGetName(7)\ncuDeviceGetAttribute(75, "
-         "7)\ncuDeviceGetAttribute(76, 7)\n");
+         "7)\ncuDeviceGetAttribute(76, 7)\ncuDeviceGetAttribute(16, 7)\n");
 }
 
 static void test_refusals(Checks *checks, const Fake *fake) {

@@ -96,7 +96,7 @@ int cuDeviceGetName(char *name, int length, int device) {
 }
 
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
-  *value = attribute == 75 ? major : attribute == 76 ? minor : -1;
+  *value = attribute == 75 ? major : attribute == 76 ? minor : attribute == 16 ? 148 : -1;
   return CALL("cuDeviceGetAttribute", "%d, %d", attribute, device);
 }
 

@@ -28,6 +28,10 @@ static const char info[] =
     "grid (P) (floordiv N 2) 1\ncluster 1 2 1\nshared 0\n"
     "tensor X u8 read (N) (mul N 2)\ntensor Y u8 readwrite (N)\n"
     "guard X load\nparam ptr X\nparam ptr Y\nparam size P\n"
+    "end\n"
+    "entry fill\nkernel fill\nvariant only\narch sm_100a\nblock 32\n"
+    "grid (mul $sm_count 2) 1 1\ncluster 1 1 1\nshared 0\n"
+    "tensor Y u8 write (N)\nparam ptr Y\nparam size $sm_count\n"
     "end\n";
 
 // ---- A device that records
@@ -44,6 +48,11 @@ static TileError *fake_load(void *device, const Artifact *artifact, const char *
   (void)artifact;
   *code = device;
   return strcmp(arch, "sm_100a") == 0 ? NULL : error_new(TILE_INVALID, "arch");
+}
+
+static int fake_sm_count(const void *device) {
+  (void)device;
+  return 5;
 }
 
 static void fake_unload(void *device, void *code) {
@@ -74,6 +83,7 @@ static TileError *fake_launch(void *device, void *code, const LaunchPlan *plan, 
 }
 
 static const Backend recorder = {.name = "emu",
+                                 .sm_count = fake_sm_count,
                                  .load = fake_load,
                                  .unload = fake_unload,
                                  .encode_map = fake_encode,
@@ -287,6 +297,19 @@ static void test_overlap(Checks *checks) {
   close_fixture(&f);
 }
 
+// The device says how many SMs it has, unless the caller does.
+static void test_sm_count(Checks *checks) {
+  Fixture f;
+  if (!open_fixture(checks, &f, "fill")) return;
+  ok(checks, bind(&f, "Y", TILE_U8, 0x1000, 1, (int64_t[]){12}, NULL));
+  ok(checks, tile_call_launch(f.call, NULL));
+  CHECK(checks, f.record.grid[0] == 10 && at(&f, 8, 4) == 5);
+  ok(checks, tile_call_size(f.call, "$sm_count", 3));
+  ok(checks, tile_call_launch(f.call, NULL));
+  CHECK(checks, f.record.grid[0] == 6 && at(&f, 8, 4) == 3);
+  close_fixture(&f);
+}
+
 static void test_derived_sizes(Checks *checks) {
   Fixture f;
   if (!open_fixture(checks, &f, "halve")) return;
@@ -322,7 +345,7 @@ static void test_derived_sizes(Checks *checks) {
 static void test_inspection(Checks *checks) {
   Fixture f;
   if (!open_fixture(checks, &f, "gemm")) return;
-  CHECK_INT(checks, tile_module_kernel_count(f.module), 2);
+  CHECK_INT(checks, tile_module_kernel_count(f.module), 3);
   CHECK_INT(checks, tile_kernel_param_count(f.kernel), 5);
   const TileParam *c = tile_kernel_param(f.kernel, 2);
   CHECK(checks,
@@ -333,8 +356,8 @@ static void test_inspection(Checks *checks) {
   CHECK_INT(checks, tile_kernel_size_count(f.kernel), 3);
   CHECK_TEXT(checks, tile_kernel_size_name(f.kernel, 1), "K");
   const TileKernel *none;
-  says(checks, tile_module_find(f.module, NULL, &none), "k.ptx has 2 kernels, choose one: gemm, halve");
-  says(checks, tile_module_find(f.module, "x", &none), "k.ptx has no kernel x; it has gemm, halve");
+  says(checks, tile_module_find(f.module, NULL, &none), "k.ptx has 3 kernels, choose one: gemm, halve, fill");
+  says(checks, tile_module_find(f.module, "x", &none), "k.ptx has no kernel x; it has gemm, halve, fill");
   close_fixture(&f);
 }
 
@@ -376,6 +399,7 @@ int main(void) {
   test_misfits(&checks);
   test_overlap(&checks);
   test_derived_sizes(&checks);
+  test_sm_count(&checks);
   test_inspection(&checks);
   test_dlpack(&checks);
   return check_report(&checks);
