@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check/observer.h"
+#include "exec/report.h"
 
 enum { MOST_ACTORS = 65000 };
 
@@ -134,6 +135,7 @@ static OrderMbarrier *mbarrier_at(Domain *domain, OrderCta *cta, uint32_t offset
   if (!*slot) {
     *slot = ARENA_NEW(domain->arena, OrderMbarrier);
     (*slot)->actor = domain_actor(domain);
+    (*slot)->seen = ARENA_ARRAY(domain->arena, PhaseSeen, cta->cta->nwarps);
   }
   return *slot;
 }
@@ -321,8 +323,31 @@ static void on_arrive(Order *order, Domain *domain, OrderCta *cta, const Event *
   tick(domain, warp);
 }
 
-static void on_phase(Domain *domain, OrderCta *cta, const Event *event) {
+// Phase n + 1 completes: whoever waits for phase n must have seen it before, by an order of its own, or a slow warp finds
+// the parity turned again and waits for ever.
+static void check_lap(Order *order, const OrderCta *cta, const OrderMbarrier *mbarrier, const Event *event) {
+  Machine *machine = order->machine;
+  for (int w = 0; w < cta->cta->nwarps; w++) {
+    const PhaseSeen *seen = &mbarrier->seen[w];
+    bool current = seen->phases == mbarrier->phase + 1;
+    if (!current || clock_get(&mbarrier->gather, cta->warps[w].actor) >= seen->clock) continue;
+    if (!finding_is_new(machine, CHECK_RACE, seen->inst, event->inst)) continue;
+    Origin origin = {(Cta *)(uintptr_t)cta->cta, w, -1, seen->inst};
+    OtherSide other = {"this completes the next phase", {origin.cta, 0, -1, event->inst}, 0};
+    if (event->warp) other.origin.warp = event->warp->index;
+    machine_finding_pair(
+        machine, CHECK_RACE, &origin, &other,
+        "let every waiter of a phase arrive somewhere (a barrier, an 'empty' mbarrier) before the next "
+        "phase can complete",
+        "warp %d waits for a phase of mbarrier %s, and nothing keeps the next phase from being over "
+        "before it looks",
+        w, machine_symbolize(machine, cta->cta, SPACE_SHARED, event->address));
+  }
+}
+
+static void on_phase(Order *order, Domain *domain, OrderCta *cta, const Event *event) {
   OrderMbarrier *mbarrier = mbarrier_at(domain, cta, (uint32_t)event->address);
+  check_lap(order, cta, mbarrier, event);
   clock_join(domain->arena, &mbarrier->release, &mbarrier->gather);
   clock_clear(&mbarrier->gather);
   mbarrier->phase++;
@@ -351,6 +376,9 @@ static void on_pass(Order *order, Domain *domain, OrderCta *cta, OrderWarp *warp
   Accessor who = warp_accessor(order, domain, warp, event, BY_STRONG);
   order_use_mbarrier(order, cta, offset, &who);
   clock_join(domain->arena, &warp->now, &mbarrier->release);
+  PhaseSeen *seen = &mbarrier->seen[warp->index];  // of lanes that come later nothing is asked
+  if (seen->phases != mbarrier->phase + 1)
+    *seen = (PhaseSeen){mbarrier->phase + 1, clock_get(&warp->now, warp->actor), event->inst};
 }
 
 // ---- fences and group waits
@@ -539,7 +567,7 @@ static void order_on_event(void *self, Machine *machine, const Event *event) {
     on_transaction(order, domain, cta, event);
     break;
   case EVENT_PHASE:
-    on_phase(domain, cta, event);
+    on_phase(order, domain, cta, event);
     break;
   case EVENT_TMEM_ALLOC:
     tmem_reset(cta, (int)event->address, (int)event->bytes);

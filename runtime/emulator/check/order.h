@@ -22,9 +22,16 @@ typedef struct {
   uint32_t generation;
 } Meeting;
 
+// A warp that saw a phase over: how many phases were, plus 1 (0: never), its clock and the wait.
+typedef struct {
+  uint32_t phases, clock;
+  const Inst *inst;
+} PhaseSeen;
+
 typedef struct {
   uint32_t actor, phase;  // phases completed
   Clock gather, release;
+  PhaseSeen *seen;  // by warp of the CTA
 } OrderMbarrier;
 
 enum { FENCES = 16 };

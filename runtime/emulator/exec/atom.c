@@ -7,7 +7,12 @@
 
 #include "num/num.h"
 
-static uint64_t add_floats(PtxType type, uint64_t a, uint64_t b) {
+static float flushed(float x) {
+  return fabsf(x) < 1.17549435e-38f ? copysignf(0, x) : x;
+}
+
+// `ftz`: global memory's adders flush subnormal f32 (PTX ISA 9.7.13.6, and measured).
+static uint64_t add_floats(PtxType type, uint64_t a, uint64_t b, bool ftz) {
   if (type == PT_f64) {
     double x, y;
     memcpy(&x, &a, 8);
@@ -16,7 +21,10 @@ static uint64_t add_floats(PtxType type, uint64_t a, uint64_t b) {
     memcpy(&a, &x, 8);
     return a;
   }
-  if (type == PT_f32) return num_f32_bits(num_f32_from_bits((uint32_t)a) + num_f32_from_bits((uint32_t)b));
+  if (type == PT_f32) {
+    float x = num_f32_from_bits((uint32_t)a), y = num_f32_from_bits((uint32_t)b);
+    return num_f32_bits(ftz ? flushed(flushed(x) + flushed(y)) : x + y);
+  }
   const NumFormat *format = type == PT_f16 || type == PT_f16x2 ? &num_f16 : &num_bf16;
   uint64_t low =
       num_encode(format, num_decode(format, a & 0xffff) + num_decode(format, b & 0xffff), NUM_RN, false);
@@ -55,7 +63,7 @@ static uint64_t minmax(PtxType type, uint64_t a, uint64_t b, bool least) {
   return less == least ? a : b;
 }
 
-static uint64_t apply(const Inst *inst, PtxType type, uint64_t old, uint64_t b, uint64_t c) {
+static uint64_t apply(const Inst *inst, PtxType type, uint64_t old, uint64_t b, uint64_t c, bool global) {
   switch ((Mod)inst->aux) {
   case MOD_and:
     return old & b;
@@ -68,7 +76,7 @@ static uint64_t apply(const Inst *inst, PtxType type, uint64_t old, uint64_t b, 
   case MOD_cas:
     return old == b ? c : old;
   case MOD_add:
-    return ptx_type_float(type) ? add_floats(type, old, b) : old + b;
+    return ptx_type_float(type) ? add_floats(type, old, b, global) : old + b;
   case MOD_inc:
     return old >= b ? 0 : old + 1;
   case MOD_dec:
@@ -95,11 +103,12 @@ static ExecResult exec_atomic(Machine *machine, Warp *warp, const Inst *inst, ui
     uint64_t at = op_address(warp, address, (int)lane);
     uint8_t *host = machine_address(machine, warp, (int)lane, space, at, bytes, bytes, true);
     if (host == NULL) return EXEC_FAULT;
+    bool global = space == SPACE_GLOBAL || (space == SPACE_GENERIC && !space_is_shared(at));
     for (int i = 0; i < inst->vec; i++) {
       uint64_t old = 0, value = op_get(warp, element(b, i), (int)lane);
       uint64_t c = inst->aux == MOD_cas ? op_get(warp, &b[1], (int)lane) : 0;
       memcpy(&old, host + (uint64_t)i * size, size);
-      uint64_t result = apply(inst, type, old, value, c);
+      uint64_t result = apply(inst, type, old, value, c, global);
       memcpy(host + (uint64_t)i * size, &result, size);
       changed |= memcmp(&result, &old, size) != 0;
       if (returns) op_set(warp, element(&inst->ops[0], i), (int)lane, old);

@@ -430,27 +430,21 @@ static const char *select_tanh(Inst *inst) {
 
 // ---- testp
 
-static bool test(const Inst *inst, float x) {
-  switch (inst->aux) {
-  case FP_NAN:
-    return x != x;
-  case FP_INFINITE:
-    return isinf(x);
-  case FP_NORMAL:
-    return isnormal(x);
-  case FP_SUBNORMAL:
-    return fpclassify(x) == FP_SUBNORMAL;
-  case FP_ZERO:
-    return isfinite(x);
-  default:
-    return x == x;
-  }
-}
+enum { TEST_NUMBER = 99 };  // no class of fpclassify
 
-static bool test_f64(const Inst *inst, double x) {
-  int kind = fpclassify(x);
+// Zeros count as normal (PTX ISA 9.7.3.1, and measured).
+static bool test_class(const Inst *inst, int kind) {
   bool number = kind != FP_NAN;
-  return inst->aux == FP_ZERO ? number && kind != FP_INFINITE : inst->aux == 99 ? number : kind == inst->aux;
+  switch (inst->aux) {
+  case FP_ZERO:
+    return number && kind != FP_INFINITE;
+  case FP_NORMAL:
+    return kind == FP_NORMAL || kind == FP_ZERO;
+  case TEST_NUMBER:
+    return number;
+  default:
+    return kind == inst->aux;
+  }
 }
 
 static ExecResult exec_testp(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
@@ -460,8 +454,8 @@ static ExecResult exec_testp(Machine *machine, Warp *warp, const Inst *inst, uin
     uint64_t bits = op_get(warp, &inst->ops[1], (int)lane);
     double wide;
     memcpy(&wide, &bits, sizeof wide);
-    bool yes =
-        type0(inst) == PT_f64 ? test_f64(inst, wide) : test(inst, operand_f32(warp, inst, 1, (int)lane));
+    bool yes = test_class(inst, type0(inst) == PT_f64 ? fpclassify(wide)
+                                                      : fpclassify(operand_f32(warp, inst, 1, (int)lane)));
     mask |= (uint32_t)yes << lane;
   }
   op_set_pred(warp, &inst->ops[0], lanes, mask);
@@ -474,7 +468,7 @@ static const char *select_testp(Inst *inst) {
               : inst_has(inst, MOD_normal)     ? FP_NORMAL
               : inst_has(inst, MOD_subnormal)  ? FP_SUBNORMAL
               : inst_has(inst, MOD_notanumber) ? FP_NAN
-                                               : 99;
+                                               : TEST_NUMBER;
   return type0(inst) == PT_f32 || type0(inst) == PT_f64 ? NULL : "this type is not supported";
 }
 

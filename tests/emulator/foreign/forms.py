@@ -326,9 +326,9 @@ def compares():
     f.add('set.ge.f32.f32 d, a, b', 'f32', 'f32 f32', lambda x, y: 1.0 if x >= y else 0.0)
     f.add('set.ne.xor.u32.u32 d, a, b, c', 'u32', 'u32 u32 pred', lambda x, y, z: 0xFFFFFFFF if (x != y) != z else 0)
     for test, fn in (('finite', math.isfinite), ('infinite', math.isinf), ('number', lambda x: not math.isnan(x)), ('notanumber', math.isnan),
-                     ('normal', lambda x: math.isfinite(x) and abs(x) >= 2.0**-126), ('subnormal', lambda x: math.isfinite(x) and abs(x) < 2.0**-126 and x != 0)):
+                     ('normal', lambda x: math.isfinite(x) and (abs(x) >= 2.0**-126 or x == 0)), ('subnormal', lambda x: math.isfinite(x) and abs(x) < 2.0**-126 and x != 0)):
         f.add(f'testp.{test}.f32 d, a', 'pred', 'f32', fn)
-        wide = {'normal': lambda x: math.isfinite(x) and abs(x) >= 2.0**-1022, 'subnormal': lambda x: math.isfinite(x) and abs(x) < 2.0**-1022 and x != 0}
+        wide = {'normal': lambda x: math.isfinite(x) and (abs(x) >= 2.0**-1022 or x == 0), 'subnormal': lambda x: math.isfinite(x) and abs(x) < 2.0**-1022 and x != 0}
         f.add(f'testp.{test}.f64 d, a', 'pred', 'f64', wide.get(test, fn))
     pairwise = lambda g: lambda x, y: (1.0 if g(x[0], y[0]) else 0.0, 1.0 if g(x[1], y[1]) else 0.0)
     f.add('set.lt.f16x2.f16x2 d, a, b', 'f16x2', 'f16x2 f16x2', pairwise(lambda x, y: x < y))

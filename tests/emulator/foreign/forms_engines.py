@@ -269,8 +269,8 @@ def bulk_reductions():
     both = {'add': ['u32', 's32', 'u64'], 'min': ['u32', 's32'], 'max': ['u32', 's32'], 'inc': ['u32'], 'dec': ['u32'], 'and': ['b32'], 'or': ['b32'], 'xor': ['b32']}
     wide = {'add': ['f32', 'f64', 'f16', 'bf16'], 'min': ['u64', 's64', 'f16', 'bf16'], 'max': ['u64', 's64', 'f16', 'bf16'], 'and': ['b64'], 'or': ['b64'], 'xor': ['b64']}
     forms = [('shared', op, t) for op, ts in both.items() for t in ts] + [('global', op, t) for op, ts in both.items() for t in ts + wide.get(op, [])]
-    body = ['.shared .align 128 .b8 pool[64]; .shared .align 8 .b64 bar; ' + THREAD + '.reg .b32 target, remote; .reg .b64 in, out, v<2>; ld.param.u64 in, [inputs]; ld.param.u64 out, [results]; mov.u32 target, pool; mapa.shared::cluster.u32 target, target, 0; '
-            'mov.u32 remote, bar; mapa.shared::cluster.u32 remote, remote, 0;']
+    body = ['.shared .align 128 .b8 pool[64]; .shared .align 8 .b64 bar; ' + THREAD + '.reg .b32 target, remote; .reg .b64 in, out, v<2>; ld.param.u64 in, [inputs]; ld.param.u64 out, [results]; mov.u32 target, %cluster_ctarank; mov.u32 remote, bar; mapa.shared::cluster.u32 remote, remote, target; mul.wide.u32 v0, target, SIZE; add.s64 out, out, v0; '
+            '{ .reg .b32 own; mov.u32 own, pool; mapa.shared::cluster.u32 target, own, target; }']
     for i, (where, op, t) in enumerate(forms):
         body.append(f'ld.global.v2.u64 {{v0, v1}}, [in+{32 * i}]; st.shared.v2.u64 [pool], {{v0, v1}}; st.global.v2.u64 [out+{16 * i}], {{v0, v1}}; ld.global.v2.u64 {{v0, v1}}, [in+{32 * i + 16}]; st.shared.v2.u64 [pool+16], {{v0, v1}}; mbarrier.init.shared::cta.b64 [bar], 1; fence.proxy.async;')
         if where == 'shared':
@@ -283,8 +283,9 @@ def bulk_reductions():
     def run(c):
         pairs = [(some_bytes(t, 61 + 2 * i), some_bytes(t, 62 + 2 * i)) for i, (_, _, t) in enumerate(forms)]
         c.input('inputs', np.array(pairs, np.uint8))
-        c.out('results', np.stack([combined(op, t, *pair) for (_, op, t), pair in zip(forms, pairs)]))
-    kernel('bulk_reductions', 90, ['inputs', 'results'], '\n'.join(body), run, block=1)
+        want = np.stack([combined(op, t, *pair) for (_, op, t), pair in zip(forms, pairs)])
+        c.out('results', np.stack([want, want]))
+    kernel('bulk_reductions', 90, ['inputs', 'results'], '\n'.join(body).replace('SIZE', str(16 * len(forms))), run, grid=2, cluster='2', block=1)
 
 
 def bulk_copies():
@@ -372,7 +373,7 @@ def mbarriers():
             row(2, 'mov.u32 x, 0', plain, 2, tests=(test, both))
         for space in ('shared', 'shared::cta'):
             # with a state: of the phase that the row's arrival belongs to
-            body.append(f'mbarrier.init.shared::cta.b64 [bar], 2; mbarrier.arrive.shared::cta.b64 state, [bar]; mbarrier.{kind}.{space}.b64 before, [bar], state; {plain}; mbarrier.{kind}.{space}.b64 after, [bar], state; selp.u32 n, 256, 0, before; selp.u32 x, 512, 0, after; or.b32 n, n, x; '
+            body.append(f'mbarrier.init.shared::cta.b64 [bar], 2; mbarrier.arrive.shared::cta.b64 state, [bar]; mbarrier.test_wait.shared::cta.b64 before, [bar], state; {plain}; mbarrier.{kind}.{space}.b64 after, [bar], state; selp.u32 n, 256, 0, before; selp.u32 x, 512, 0, after; or.b32 n, n, x; '
                         f'st.global.u32 [out+{4 * len(want)}], n; mbarrier.inval.shared::cta.b64 [bar];')
             want.append(512)
     # a dropped participant is missing in the next phase, too
@@ -401,7 +402,7 @@ copies_that_arrive()
 
 def remote_stores():
     """st.async and red.async, to the own CTA by its cluster address."""
-    body = ['.shared .align 16 .b8 pool[16]; .shared .align 8 .b64 bar; ' + THREAD + '.reg .b32 target, remote, r<4>; .reg .b64 in, out, l<2>; ld.param.u64 in, [inputs]; ld.param.u64 out, [results]; mov.u32 target, pool; mapa.shared::cluster.u32 target, target, 0; mov.u32 remote, bar; mapa.shared::cluster.u32 remote, remote, 0;']
+    body = ['.shared .align 16 .b8 pool[16]; .shared .align 8 .b64 bar; ' + THREAD + '.reg .b32 target, remote, r<4>; .reg .b64 in, out, l<2>; ld.param.u64 in, [inputs]; ld.param.u64 out, [results]; mov.u32 target, %cluster_ctarank; mov.u32 remote, bar; mapa.shared::cluster.u32 remote, remote, target; mul.wide.u32 l0, target, SIZE; add.s64 out, out, l0; { .reg .b32 own; mov.u32 own, pool; mapa.shared::cluster.u32 target, own, target; }']
     forms = [('st', f'st.async.weak.shared::cluster.mbarrier::complete_tx::bytes{v}.{t}', t, n) for t in ('b32', 'u32', 's32', 'f32') for v, n in (('', 1), ('.v2', 2), ('.v4', 4))]
     forms += [('st', f'st.async.weak.shared::cluster.mbarrier::complete_tx::bytes{v}.{t}', t, n) for t in ('b64', 'u64', 's64', 'f64') for v, n in (('', 1), ('.v2', 2))]
     forms += [('st', f'st.async.shared::cluster.mbarrier::complete_tx::bytes{v}.{t}', t, n) for v, t, n in (('', 'u32', 1), ('.v4', 'f32', 4))]
@@ -423,8 +424,8 @@ def remote_stores():
             row[:size] = (data if op == 'st' else combined(op, t, memory, data))[:size]
             want.append(row)
         c.input('inputs', np.array(pairs, np.uint8))
-        c.out('results', np.stack(want))
-    kernel('remote_stores', 90, ['inputs', 'results'], '\n'.join(body), run, block=1)
+        c.out('results', np.stack([want, want]))
+    kernel('remote_stores', 90, ['inputs', 'results'], '\n'.join(body).replace('SIZE', str(16 * len(forms))), run, grid=2, cluster='2', block=1)
 
 
 remote_stores()

@@ -30,7 +30,7 @@ def moves():
     f.add('{ .reg .b128 q; mov.b128 q, {a, b}; mov.b128 {_, d}, q; }', 'b64', 'b64 b64', lambda x, y: y)
     f.add('{ .reg .b128 q, w; mov.b128 q, {a, b}; mov.b128 w, q; mov.b128 {d, _}, w; }', 'b64', 'b64 b64', lambda x, y: x)
     for name, value in (('ntid.x', 32), ('ntid.y', 1), ('ntid.z', 1), ('nctaid.x', 1), ('nctaid.y', 1), ('nctaid.z', 1), ('ctaid.x', 0), ('ctaid.y', 0), ('ctaid.z', 0), ('tid.y', 0), ('tid.z', 0),
-                        ('warpid', 0), ('nwarpid', 1), ('cluster_ctaid.x', 0), ('cluster_ctaid.y', 0), ('cluster_ctaid.z', 0), ('cluster_nctaid.x', 1), ('cluster_nctaid.y', 1), ('cluster_nctaid.z', 1),
+                        ('warpid', 0), ('nwarpid', 64), ('cluster_ctaid.x', 0), ('cluster_ctaid.y', 0), ('cluster_ctaid.z', 0), ('cluster_nctaid.x', 1), ('cluster_nctaid.y', 1), ('cluster_nctaid.z', 1),
                         ('clusterid.x', 0), ('clusterid.y', 0), ('clusterid.z', 0), ('nclusterid.x', 1), ('nclusterid.y', 1), ('nclusterid.z', 1), ('cluster_ctarank', 0), ('cluster_nctarank', 1)):
         f.add(f'mov.u32 d, %{name}', 'u32', '', lambda v=value: v)
     f.add('mov.pred d, %is_explicit_cluster', 'pred', '', lambda: False)
@@ -179,7 +179,7 @@ def conversions():
         f.add(f'cvt.{mode}.relu.{t}x2.f32 d, a, b', t + 'x2', 'f32 f32', lambda x, y, h=g: (h(relu(y)), h(relu(x))))
     f.add('setp.num.f16 c, a, a; cvt.f64.f16 d, a', 'f64', 'f16 f16 pred', lambda x, y, z: x)
     for mode, way in ROUNDINGS.items():
-        f.add(f'cvt.{mode}.f16.f64 d, a', 'f16', 'f64', lambda x, m=way: narrow('f16', x, m))
+        f.add(f'{{ .reg .pred q; setp.num.f64 q, a, a; cvt.{mode}.f16.f64 d, a; selp.b16 d, d, 0x7FFF, q; }}', 'f16', 'f64', lambda x, m=way: narrow('f16', x, m))
     f.add('cvt.rn.ftz.f16.f32 d, a', 'f16', 'f32', lambda x: narrow('f16', flush(x), 'rn'))
     for mode, way in (('rn', 'rn'), ('rz', 'rz')):
         f.add(f'cvt.{mode}.ftz.sat.f16.f32 d, a', 'f16', 'f32', lambda x, m=way: narrow('f16', saturate(x), m))
@@ -548,6 +548,11 @@ def constants():
 
 # ---- atomics
 
+def global_add(x, y):
+    """Global memory's sums of f32 flush subnormals, shared memory's do not."""
+    return flush(exactly('f32', add, flush(x), flush(y)))
+
+
 def atomics():
     setup = '\n'.join(['  .reg .b64 far, generic;', '  mov.u64 far, field;', '  mul.wide.u32 generic, t, 64;', '  add.s64 far, far, generic;', '  cvt.u64.u32 generic, own;', '  cvta.shared.u64 generic, generic;'])
     f = Family('atomics', shared=2048, preamble='.global .align 16 .b8 field[2048];', setup=setup)
@@ -563,6 +568,7 @@ def atomics():
             elif t in ('f32', 'f64', 'f16', 'bf16'): g = lambda x, y, k=t: exactly(k, add, x, y)
             else: g = fn
             for space, at in places if t in ('u32', 'f32') else places[:2]:
+                if t == 'f32': g = global_add if space == '.global' else lambda x, y: exactly('f32', add, x, y)
                 if space == '.shared' and t in ('f16x2', 'bf16x2'): continue  # see docs/emulator.md: a GPU differs there
                 f.add(f'st{space}.{raw} [{at}], a; {{ .reg .b{BITS[t]} x; atom{space}.{op}.{spelled}{t} x, [{at}], b; }} ld{space}.{raw} d, [{at}]', t, f'{t} {t}', g)
                 f.add(f'st{space}.{raw} [{at}], a; atom{space}.{op}.{spelled}{t} d, [{at}], b', raw, f'{raw} {raw}', lambda x, y: x)
@@ -587,7 +593,7 @@ def atomics():
     shapes = [('f32', 2), ('f32', 4)] + [(t, n) for t in ('f16', 'bf16') for n in (2, 4, 8)] + [(t, n) for t in ('f16x2', 'bf16x2') for n in (2, 4)]
     for t, count in shapes:
         n, spelled = BITS[t], '' if t == 'f32' else '.noftz'
-        g = (lambda x, y, k=t[:-2]: (exactly(k, add, x[0], y[0]), exactly(k, add, x[1], y[1]))) if t.endswith('x2') else (lambda x, y, k=t: exactly(k, add, x, y))
+        g = (lambda x, y, k=t[:-2]: (exactly(k, add, x[0], y[0]), exactly(k, add, x[1], y[1]))) if t.endswith('x2') else global_add if t == 'f32' else (lambda x, y, k=t: exactly(k, add, x, y))
         for at in (0, count - 1):
             init = '; '.join(f'st.global.b{n} [far+{n // 8 * i}], {"a" if i == at else "b"}' for i in range(count))
             values = '{' + ', '.join('c' if i == at else 'b' for i in range(count)) + '}'
