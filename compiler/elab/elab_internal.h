@@ -322,6 +322,8 @@ Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Bloc
 void launch_check_limits(Elab *e);
 // A check by the runtime; `what` follows the place in its message.
 void launch_check(Elab *e, TirValue *condition, Span span, const char *what);
+// Reports regions with staged starts that surely leave their buffer.
+void elab_check_regions(Elab *e);
 // Warns of stores of different values to one element.
 void elab_check_same_element(Elab *e);
 // `assert`.

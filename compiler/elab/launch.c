@@ -264,7 +264,10 @@ Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Bloc
   }
   elab_frame_leave(e, &frame);
   if (!e->stopped) launch_check_limits(e);
-  if (!e->stopped && diags_errors(e->ds) == 0) elab_check_same_element(e);
+  if (!e->stopped && diags_errors(e->ds) == 0) {
+    elab_check_regions(e);
+    elab_check_same_element(e);
+  }
   return flow;
 }
 
