@@ -21,13 +21,23 @@
 typedef struct CgModule Cg;
 typedef void (*CgEmit)(Cg *cg, const TirOp *op);
 
-// One target's own emitters, a row an op; NULL where all targets share one or there is none.
+// How a tile op is emitted that goes a certain path.
+typedef struct {
+  OpKind op;
+  Path path;
+  CgEmit emit;
+} CgPathEmit;
+
+// One target's own emitters: core ops, a row an op, NULL where all targets share one or there is none; and paths of
+// tile ops.
 typedef struct {
   const char *name;  // of the Target
   CgEmit emit[OP_COUNT];
+  const CgPathEmit *paths;
+  int npaths;
 } CgTarget;
 
-extern const CgTarget cg_sm100a;
+extern const CgTarget cg_sm90a, cg_sm100a;
 
 // Where a buffer lies in its root: dimension i of the buffer is dimension dim[i] of the root, which starts at
 // offset[dim].
@@ -77,8 +87,9 @@ struct CgModule {
 };
 
 // ---- cg_module.c
-const CgTarget *cg_find_emitters(const Target *target);    // NULL: there is no code generator for it
-CgEmit cg_find_emit(const CgTarget *target, OpKind kind);  // NULL: the op has no code on this target
+const CgTarget *cg_find_emitters(const Target *target);  // NULL: there is no code generator for it
+// NULL: the op has no code on this target. A core op goes PATH_NONE.
+CgEmit cg_find_emit(const CgTarget *target, OpKind kind, Path path);
 // An empty translation with its target machine; NULL: reported.
 Cg *cg_begin(const Target *target, const Source *source, Diags *ds);
 // Reports that code generation cannot do this op; the module is then given up.

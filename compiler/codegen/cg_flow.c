@@ -7,14 +7,15 @@
 #include "codegen/cg.h"
 
 #include "codegen/nvvm.h"
+#include "passes/hazards.h"
 #include "tir/ranges.h"
 
 enum { MAX_UNROLL = 64, MAX_UNROLLED_OPS = 4096, MAX_STRAIGHT_OPS = 16384, WARP = 32, WARP_BITS = 5 };
 
 static void emit_op(Cg *cg, const TirOp *op) {
-  CgEmit emit = cg_find_emit(cg->emitters, op->kind);
+  CgEmit emit = cg_find_emit(cg->emitters, op->kind, op_path(op));
   if (!emit) {
-    cg_unsupported(cg, op, "the target has no such operation");
+    cg_unsupported(cg, op, op_path(op) ? "the target has no such path" : "the target has no such operation");
     return;
   }
   cg_debug_location(cg, op->span);

@@ -22,7 +22,7 @@ void cg_unsupported(Cg *cg, const TirOp *op, const char *format, ...) {
 }
 
 const CgTarget *cg_find_emitters(const Target *target) {
-  static const CgTarget *const all[] = {&cg_sm100a};
+  static const CgTarget *const all[] = {&cg_sm90a, &cg_sm100a};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (strcmp(all[i]->name, target->name) == 0) return all[i];
   return NULL;

@@ -1,5 +1,5 @@
-// Emitters of the ops that every target has alike. A target's own table (codegen/<sm>/emit_table.c) adds its tile ops and the
-// synchronisation ops of its engines.
+// Emitters of what every target has alike. A target's own table (codegen/<sm>/emit_table.c) adds the paths of its engines
+// and their synchronisation.
 #include "codegen/emit.h"
 
 static const CgEmit common_emit[OP_COUNT] = {
@@ -85,6 +85,20 @@ static const CgEmit common_emit[OP_COUNT] = {
     [OP_bulk_wait] = emit_bulk_wait,
 };
 
-CgEmit cg_find_emit(const CgTarget *target, OpKind kind) {
-  return target->emit[kind] ? target->emit[kind] : common_emit[kind];
+static const CgPathEmit common_paths[] = {
+    {OP_copy, PATH_THREADS, cg_copy_threads},       {OP_copy, PATH_TMA_LOAD, cg_copy_tma},
+    {OP_copy, PATH_TMA_STORE, cg_copy_tma},         {OP_fill, PATH_THREADS, cg_fill_threads},
+    {OP_atomic_add, PATH_THREADS, cg_copy_threads}, {OP_atomic_add, PATH_TMA_STORE, cg_copy_tma},
+};
+
+static CgEmit find_path(const CgPathEmit *rows, int count, OpKind kind, Path path) {
+  for (int i = 0; i < count; i++)
+    if (rows[i].op == kind && rows[i].path == path) return rows[i].emit;
+  return NULL;
+}
+
+CgEmit cg_find_emit(const CgTarget *target, OpKind kind, Path path) {
+  if (op_def(kind)->group != GROUP_TILE) return target->emit[kind] ? target->emit[kind] : common_emit[kind];
+  CgEmit own = find_path(target->paths, target->npaths, kind, path);
+  return own ? own : find_path(common_paths, sizeof common_paths / sizeof *common_paths, kind, path);
 }

@@ -217,6 +217,14 @@ void nvvm_tcgen05_mma(Cg *cg, MmaForm form, LLVMValueRef tmem_d, LLVMValueRef a,
   effect(cg, names[form], 8, args);
 }
 
+void nvvm_wgmma_fence(Cg *cg) {
+  effect(cg, "llvm.nvvm.wgmma.fence.sync.aligned", 0, NULL);
+}
+
+void nvvm_wgmma_commit(Cg *cg) {
+  effect(cg, "llvm.nvvm.wgmma.commit_group.sync.aligned", 0, NULL);
+}
+
 LLVMValueRef nvvm_ex2_approx(Cg *cg, LLVMValueRef x) {
   return call(cg, "llvm.nvvm.ex2.approx", cg->f32, 1, &x, false);
 }

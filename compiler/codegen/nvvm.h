@@ -56,6 +56,10 @@ typedef enum { MMA_FORM_PLAIN, MMA_FORM_A_IN_TMEM, MMA_FORM_WS } MmaForm;
 void nvvm_tcgen05_mma(Cg *cg, MmaForm form, LLVMValueRef tmem_d, LLVMValueRef a, LLVMValueRef b_descriptor,
                       LLVMValueRef instruction_descriptor, LLVMValueRef accumulate, MmaKind kind);
 
+// wgmma, by all threads of a warpgroup; PTX ISA 9.7.15.7
+void nvvm_wgmma_fence(Cg *cg);
+void nvvm_wgmma_commit(Cg *cg);
+
 // f32 approximations; PTX ISA 9.7.3
 LLVMValueRef nvvm_ex2_approx(Cg *cg, LLVMValueRef x);
 LLVMValueRef nvvm_lg2_approx(Cg *cg, LLVMValueRef x);

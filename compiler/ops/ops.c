@@ -30,6 +30,7 @@ const char *const op_path_names[PATH_COUNT + 1] = {
     [PATH_TMEM_LOAD] = "tmem_load",
     [PATH_TMEM_STORE] = "tmem_store",
     [PATH_MMA] = "mma",
+    [PATH_WGMMA] = "wgmma",
 };
 
 const OpDef *op_def(OpKind kind) {

@@ -43,6 +43,7 @@ typedef enum {
   PATH_TMEM_LOAD,   // whole warps, tcgen05.ld TMEM -> fragment
   PATH_TMEM_STORE,  // whole warps, tcgen05.st fragment -> TMEM (also fill)
   PATH_MMA,         // one thread, tcgen05.mma; completes on an mbarrier by commit
+  PATH_WGMMA,       // whole warpgroups, wgmma; one group of each thread, completes by mma_wait
   PATH_COUNT
 } Path;
 
@@ -149,6 +150,7 @@ enum { VIEW_drop };                   // mask of source dimensions that the resu
 enum { ACCESS_in_bounds };            // load, store: proven, no guard needed
 enum { ATOMIC_in_bounds, ATOMIC_order, ATOMIC_op, ATOMIC_prev };  // prev: the result is used
 enum { BULK_pending, BULK_read };                                 // bulk_wait
+enum { MMA_WAIT_pending };                                        // groups that may still run
 enum { TMEM_columns };                                            // tmem_alloc, tmem_dealloc
 enum {
   COPY_path,

@@ -318,7 +318,7 @@ static void forward_accumulators(PassCx *cx, TirKernel *kernel, const Accumulato
 }
 
 bool place_accumulators(PassCx *cx, TirKernel *kernel) {
-  if (cx->target->tmem_columns == 0) return true;
+  if (cx->target->tmem_columns == 0) return place_in_registers(cx, kernel);
   Accumulators moved = {0};
   if (!move_accumulators(cx, kernel, &moved)) return false;
   move_operands(cx, kernel);

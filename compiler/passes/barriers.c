@@ -198,6 +198,20 @@ static TirValue *barrier_of(Barriers *s, const TirOp *op) {
   return barrier || !wait_of(op) ? barrier : own_barrier(s, op);
 }
 
+static int accumulator_operand(const TirOp *op) {
+  for (int i = 0; i < op->nargs; i++)
+    if (tile_access(op, i) == ACCUMULATES && op->args[i]->type.space == SPACE_FRAGMENT) return i;
+  BUG("%s accumulates in no fragment", op_def(op->kind)->name);
+}
+
+// Every thread waits for the groups of its own warpgroup: no barrier tells of them.
+static void lower_wgmma(Barriers *s, TirOp *op, bool waited) {
+  TirBuilder b = tir_builder_after(s->cx->module, op);
+  op->args[barrier_operand(op)] = NULL;
+  op->nresults = 0;
+  if (waited) tir_op(&b, OP_mma_wait, 1, &op->args[accumulator_operand(op)], 0, NULL);
+}
+
 static void lower_async(Barriers *s, TirOp *op) {
   TirOp *wait = wait_of(op);
   if (wait) tir_remove(wait);
@@ -210,6 +224,9 @@ static void lower_async(Barriers *s, TirOp *op) {
     return;
   case PATH_MMA:
     lower_mma(s, op, wait != NULL);
+    return;
+  case PATH_WGMMA:
+    lower_wgmma(s, op, wait != NULL);
     return;
   case PATH_NONE:
   case PATH_THREADS:

@@ -12,7 +12,7 @@ typedef struct {
   TirValue *value;  // an alloc's result, or the first variable of a Parallel loop
   Type type;
   int parent;         // union-find
-  const TirOp *seed;  // the copy between TMEM and this fragment
+  const TirOp *seed;  // the op for which hardware says who holds what: a copy of TMEM, an MMA on registers
   bool every;         // every thread must hold every element
   bool known;         // of a group's representative: layout is decided
   Layout layout;
@@ -133,16 +133,20 @@ static void find_replicated(Solver *s, TirOpList ops) {
       fragment_node(s, ops.data[i]->args[0])->every = true;
 }
 
+static void seed(Solver *s, TirValue *fragment, const TirOp *op) {
+  if (!tile_is_fragment(fragment) || !whole_fragment(fragment)) return;
+  Node *node = fragment_node(s, fragment);
+  if (!node->seed) node->seed = op;
+}
+
 static void find_seeds(Solver *s, TirOpList ops) {
   for (int i = 0; i < ops.len; i++) {
     const TirOp *op = ops.data[i];
     TirValue *src, *dst;
+    for (int a = 0; a < op->nargs && op_path(op) == PATH_WGMMA; a++) seed(s, op->args[a], op);
     bool through_tmem = op_path(op) == PATH_TMEM_LOAD || op_path(op) == PATH_TMEM_STORE;
     if (!through_tmem || !tile_move(op, &src, &dst)) continue;
-    TirValue *fragment = tile_is_fragment(src) ? src : dst;
-    if (!whole_fragment(fragment)) continue;
-    Node *node = fragment_node(s, fragment);
-    if (!node->seed) node->seed = op;
+    seed(s, tile_is_fragment(src) ? src : dst, op);
   }
 }
 
@@ -170,8 +174,21 @@ static bool fills_words(const Type *type, const Layout *row) {
                                    : row->reg[0].extent * dtype_bits(type->dtype) % 32 == 0;
 }
 
+static bool seed_mma(Solver *s, const Node *node, Layout *out) {
+  const Type *type = &node->type;
+  if (layout_mma(type, s->threads, out)) return true;
+  s->ok = false;
+  diag_error(
+      s->cx->ds, DIAG_fragment_threads, node->seed->span,
+      "threads=%d does not suit a product of %lld x %lld: warpgroups of %d threads share its blocks of %d "
+      "rows evenly, or its columns in multiples of 8",
+      s->threads, (long long)type->shape[0], (long long)type->shape[1], LANES, LANES / 2);
+  return false;
+}
+
 static bool seed_layout(Solver *s, const Node *node, Layout *out) {
   const Type *type = &node->type;
+  if (op_path(node->seed) == PATH_WGMMA) return seed_mma(s, node, out);
   if (layout_row(type, s->threads, out) && fills_words(type, out)) return true;
   s->ok = false;
   bool half = type->rank == 2 && type->shape[0] == LANES / 2;

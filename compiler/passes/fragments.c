@@ -8,9 +8,6 @@
 #include "passes/fragment_staging.h"
 #include "passes/pieces.h"
 
-// Of the 255 registers of a thread, those that fragments may take: addresses and temporaries need the others.
-enum { REGISTERS_FOR_FRAGMENTS = 200 };
-
 typedef struct {
   TirValue *fragment;
   int begin, end;  // numbers of the first and last op that uses it
@@ -67,7 +64,7 @@ static void report_registers(PassCx *cx, const Life *lives, int count, int at, i
   }
   diag_error(cx->ds, DIAG_fragment_registers, largest->op->span,
              "fragments live at once need %lld registers of each thread; there are %d for them",
-             (long long)sum, REGISTERS_FOR_FRAGMENTS);
+             (long long)sum, cx->target->fragment_registers);
   for (int i = 0; i < count; i++) {
     if (lives[i].begin > at || lives[i].end < at) continue;
     diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld%s", tir_buffer_name(lives[i].fragment),
@@ -91,7 +88,7 @@ static bool check_registers(PassCx *cx, TirKernel *kernel) {
     for (int k = 0; k < lives.len; k++)
       if (at >= 0 && lives.data[k].begin <= at && lives.data[k].end >= at)
         sum += registers_of(lives.data[k].fragment);
-    if (sum <= REGISTERS_FOR_FRAGMENTS) continue;
+    if (sum <= cx->target->fragment_registers) continue;
     report_registers(cx, lives.data, lives.len, at, sum);
     return false;
   }

@@ -48,8 +48,12 @@ Path op_path(const TirOp *op) {
   return index < 0 ? PATH_NONE : (Path)op->attrs[index];
 }
 
+bool path_is_mma(Path path) {
+  return path == PATH_MMA || path == PATH_WGMMA;
+}
+
 bool path_is_async(Path path) {
-  return path == PATH_TMA_LOAD || path == PATH_TMA_STORE || path == PATH_MMA;
+  return path == PATH_TMA_LOAD || path == PATH_TMA_STORE || path_is_mma(path);
 }
 
 static int slot_of(const Hazards *hazards, TirValue *buffer) {
@@ -303,6 +307,7 @@ static Touch touch_of(const Effect *effect, Path path) {
     return touch;
   }
   if (path == PATH_TMA_LOAD || path == PATH_MMA) return 0;
+  if (path == PATH_WGMMA) return GENERIC_READ;  // each thread waits for its own warpgroup's reads
   bool store = path == PATH_TMA_STORE;
   if (effect->access & ATOMIC && !store) return ATOMIC_ACCESS | (effect->access & WRITES ? UNFENCED : 0);
   if (effect->access & READS) touch |= store ? ASYNC_READ : GENERIC_READ;

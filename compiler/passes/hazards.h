@@ -58,5 +58,6 @@ void hazards_waited(const Hazards *hazards, Touch *state, TirValue *barrier, int
 
 Path op_path(const TirOp *op);  // PATH_NONE for an op without one
 bool path_is_async(Path path);
+bool path_is_mma(Path path);  // the tensor core's
 
 #endif

@@ -12,7 +12,7 @@
 static bool read_by_mma(TirOpList ops, const TirValue *root) {
   for (int i = 0; i < ops.len; i++) {
     const TirOp *op = ops.data[i];
-    if (op_path(op) != PATH_MMA) continue;
+    if (!path_is_mma(op_path(op))) continue;
     for (int a = 0; a < op->nargs; a++)
       if (tile_access(op, a) == READS && tir_root(op->args[a]) == root) return true;
   }

@@ -385,3 +385,41 @@ bool rule_gemm(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   if (ok) op->attrs[GEMM_path] = PATH_MMA;
   return ok;
 }
+
+// ---- wgmma: registers instead of TMEM
+
+static bool check_register_spaces(const Target *target, const TirOp *op, Diags *ds) {
+  const TirValue *a = op->args[0], *b = op->args[1], *c = op->args[2];
+  const TirValue *wrong = b->type.space != SPACE_SHARED ? b : a->type.space == SPACE_TMEM ? a : NULL;
+  if (wrong) {
+    diag_error(ds, DIAG_mma_space, op->span, "operand %s of %s is in %s; %s takes it from shared%s",
+               tir_buffer_name(wrong), op_def(op->kind)->name, space_name(wrong->type.space), target->name,
+               wrong == a ? " or a fragment" : "");
+    return false;
+  }
+  if (a->type.space == SPACE_FRAGMENT && op->attrs[GEMM_trans_a]) {
+    diag_error(ds, DIAG_mma_major, op->span, "operand %s is a fragment stored [k, m]; %s takes [m, k]",
+               tir_buffer_name(a), target->name);
+    return false;
+  }
+  if (c->type.space == SPACE_FRAGMENT && c->op->kind == OP_alloc) return true;
+  diag_error(ds, DIAG_mma_space, op->span, "accumulator %s of %s is %s; %s accumulates in a whole fragment",
+             tir_buffer_name(c), op_def(op->kind)->name,
+             c->type.space == SPACE_FRAGMENT ? "part of a fragment" : space_name(c->type.space),
+             target->name);
+  return false;
+}
+
+bool rule_wgmma(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
+  (void)variant_tma;
+  if (!check_register_spaces(target, op, ds) || !check_triple(target, op, ds)) return false;
+  const MmaShape *shape =
+      target_find_mma(target, op->args[0]->type.dtype, op->args[1]->type.dtype, op->args[2]->type.dtype);
+  bool ok = check_major(target, shape, op, ds) && check_m(target, shape, op, ds);
+  ok = check_n(target, shape, op, ds) && ok;
+  ok = check_k(target, shape, op, ds) && ok;
+  for (int i = 0; i < 2 && ok; i++)
+    if (op->args[i]->type.space == SPACE_SHARED) ok = check_operand_slice(target, shape, op, i, ds);
+  if (ok) op->attrs[GEMM_path] = PATH_WGMMA;
+  return ok;
+}

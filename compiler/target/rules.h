@@ -7,7 +7,7 @@
 #include "tir/build.h"
 #include "tir/ranges.h"
 
-extern const Target target_sm100a;
+extern const Target target_sm100a, target_sm90a;
 
 // Paths among the memory spaces of a GPU with TMA and TMEM.
 bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
@@ -16,6 +16,8 @@ bool rule_atomic_add(const Target *target, TirOp *op, bool variant_tma, Diags *d
 bool rule_reduce(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
 // One-CTA MMA with operands in shared memory, either way round, and the accumulator in TMEM.
 bool rule_gemm(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
+// MMA by whole warpgroups: B in shared memory, A there or in a fragment, the accumulator in a fragment.
+bool rule_wgmma(const Target *target, TirOp *op, bool variant_tma, Diags *ds);
 
 // Which part of its root a buffer value is: all numbers are per dimension of the root.
 typedef struct {

@@ -5,7 +5,7 @@
 
 #include "target/rules.h"
 
-static const Target *const targets[] = {&target_sm100a};
+static const Target *const targets[] = {&target_sm100a, &target_sm90a};
 
 // GPUs that exist, so that asking for one is not answered as if it were a typo.
 static const char *const known_names[] = {"sm_80",   "sm_86",  "sm_89",   "sm_90",  "sm_90a",  "sm_100",

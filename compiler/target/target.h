@@ -36,7 +36,8 @@ struct Target {
   const char *llvm_cpu;          // "sm_100a"
   const char *llvm_features;     // "+ptx86"
   int64_t shared_bytes;          // usable per CTA
-  int tmem_columns, tmem_lanes;  // 0: no TMEM
+  int tmem_columns, tmem_lanes;  // 0: no TMEM; accumulators are fragments
+  int fragment_registers;        // of a thread, that fragments may take
   int max_box;                   // elements of a TMA box dimension
   int param_bytes;               // of all kernel parameters
   const MmaShape *mma;

@@ -294,10 +294,18 @@ static bool verify_sync_threads(Verifier *v, const TirOp *op) {
                      id, count);
 }
 
+static bool verify_mma_wait(Verifier *v, const TirOp *op) {
+  const Type *c = arg_type(op, 0);
+  bool whole = c->kind == TYPE_BUFFER && c->space == SPACE_FRAGMENT && op->args[0]->op->kind == OP_alloc;
+  if (!whole) return verify_fail(v, op, "takes a whole fragment");
+  return op->attrs[MMA_WAIT_pending] >= 0 || verify_fail(v, op, "pending is not negative");
+}
+
 static bool verify_sync(Verifier *v, const TirOp *op) {
   const OpDef *def = op_def(op->kind);
   if (op->kind == OP_sync_threads) return verify_sync_threads(v, op);
   if (op->kind == OP_wait) return arg_type(op, 0)->kind == TYPE_TOKEN || verify_fail(v, op, "takes a token");
+  if (op->kind == OP_mma_wait) return verify_mma_wait(v, op);
   if (op->kind == OP_tmem_alloc || op->kind == OP_tmem_dealloc) return verify_tmem(v, op);
   if (op->kind == OP_tmem_release)
     return (arg_type(op, 0)->kind == TYPE_BUFFER && arg_type(op, 0)->space == SPACE_TMEM) ||

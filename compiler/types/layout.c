@@ -93,6 +93,25 @@ Layout layout_blocked(const Type *type, int threads) {
   return layout;
 }
 
+bool layout_mma(const Type *type, int threads, Layout *out) {
+  enum { GROUP = 128, ROWS = 64, QUAD = 4, PAIR = 2, EIGHT = 8 };
+  if (type->rank != 2 || type->shape[0] % ROWS || threads % GROUP || threads == 0) return false;
+  int64_t columns = type->shape[1], blocks = type->shape[0] / ROWS, groups = threads / GROUP;
+  int64_t down = common_divisor(blocks, groups), across = groups / down;
+  if (columns % (EIGHT * across)) return false;
+  *out = (Layout){.kind = LAYOUT_FRAGMENT};
+  add_thread(out, QUAD, PAIR);
+  add_thread(out, EIGHT, columns);
+  add_thread(out, ROWS / (2 * EIGHT), 2 * EIGHT * columns);
+  add_thread(out, down, ROWS * columns);
+  add_thread(out, across, columns / across);
+  add_register(out, PAIR, 1);
+  add_register(out, 2, EIGHT * columns);
+  add_register(out, columns / across / EIGHT, EIGHT);
+  add_register(out, blocks / down, down * ROWS * columns);
+  return true;
+}
+
 Layout layout_replicated(const Type *type, int threads) {
   Layout layout = {.kind = LAYOUT_FRAGMENT};
   add_thread(&layout, threads, 0);

@@ -51,6 +51,10 @@ bool layout_row(const Type *type, int threads, Layout *out);
 // blocked: as many threads as divide a row evenly share it, in vectors of up to 16 bytes; the others take other
 // rows. Right for any shape and count; fragments that are indexed by the row or the column alone can follow it.
 Layout layout_blocked(const Type *type, int threads);
+// mma: the fragment of a wgmma accumulator (PTX ISA 9.7.15.5.1, figure D), also of a 16-bit A operand: warpgroups share
+// blocks of 64 rows evenly, then the columns; of 64 rows warp w has 16, thread t of it rows t / 4 and t / 4 + 8 and, of
+// every 8 columns, 2 (t mod 4) and the next. False when rows, columns or threads do not divide so.
+bool layout_mma(const Type *type, int threads, Layout *out);
 // Every thread holds everything.
 Layout layout_replicated(const Type *type, int threads);
 // The layout a lower-rank fragment needs so that iteration (thread, register) of `over` (a layout of `shape`)

@@ -4,16 +4,26 @@
 
 #include "check.h"
 
-static bool stays_until_code(OpKind kind) {
+static bool has_code(const Target *target, OpKind kind) {
+  bool tmem = kind == OP_tmem_alloc || kind == OP_tmem_dealloc || kind == OP_tcgen05_commit ||
+              kind == OP_tcgen05_fence_before || kind == OP_tcgen05_fence_after;
+  if (tmem) return target->tmem_columns > 0;
+  if (kind == OP_mma_wait) return target->tmem_columns == 0;
   return kind != OP_wait && kind != OP_tmem_release;
+}
+
+static bool has_emitter(const CgTarget *emitters, OpKind kind) {
+  for (int path = 0; path < PATH_COUNT; path++)
+    if (cg_find_emit(emitters, kind, (Path)path)) return true;
+  return false;
 }
 
 static void check_target(Checks *c, const Target *target, const CgTarget *emitters) {
   CHECK_TEXT(c, emitters->name, target->name);
   for (int kind = 0; kind < OP_COUNT; kind++) {
     bool tile = op_def((OpKind)kind)->group == GROUP_TILE;
-    bool expected = tile ? target->rules[kind] != NULL : stays_until_code((OpKind)kind);
-    if (!CHECK(c, (cg_find_emit(emitters, (OpKind)kind) != NULL) == expected))
+    bool expected = tile ? target->rules[kind] != NULL : has_code(target, (OpKind)kind);
+    if (!CHECK(c, has_emitter(emitters, (OpKind)kind) == expected))
       fprintf(stderr, "  %s on %s\n", op_def((OpKind)kind)->name, target->name);
   }
 }
