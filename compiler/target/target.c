@@ -1,4 +1,4 @@
-// The list of targets. Each has a file with its table; nothing else in the compiler names one.
+// The list of targets, the default first. Each has a file with its table; nothing else in the compiler names one.
 #include "target/target.h"
 
 #include <string.h>

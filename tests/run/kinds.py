@@ -3,6 +3,7 @@ result is exact.
 
     kinds.py TILE_RUN [--order ORDER] [--check LIST] [NAME-PREFIX…]
     kinds.py TILE_RUN --random COUNT [SEED]      valid products of random kinds, shapes, orders of storage and execution
+With --arch sm_90a what that target lacks must be refused: 8-bit operands with M or N innermost, and parts of an accumulator.
 The reference is computed by numpy in double precision and rounded to the type of C.
 """
 import random
@@ -64,6 +65,14 @@ class Case:
         fields.update(allocate=allocate.format(**fields), gemm=(gemm or product).format(**fields), finish=finish.format(**fields))
         self.text = TEXT.format(**fields)
 
+    def refused(self, options):
+        """The code of the error that this is on Hopper; None: it must run."""
+        if "sm_90a" not in options:
+            return None
+        if types.NUMPY[self.a] in (np.uint8, np.int8) and (self.trans_a or not self.trans_b):
+            return "E0506"
+        return "E0507" if "acc[:, 0:16]" in self.text else None
+
     def reference(self, a, b):
         product = a @ b
         if self.form == "loop":
@@ -83,6 +92,9 @@ class Case:
             file.write(self.text)
         done = subprocess.run([tile_run, "product.tile", "--device", "emu", "--in", "A=a.npy", "--in", "B=b.npy", "--out", "C=c.npy"]
                               + options, capture_output=True, text=True)
+        code = self.refused(options)
+        if code:
+            return None if done.returncode == 1 and "error[%s]" % code in done.stderr else "is not refused with " + code
         if done.returncode != 0:
             return "tile-run ends with %d: %s" % (done.returncode, done.stderr.strip()[:1500])
         want = self.reference(a.astype(np.float64), b.astype(np.float64))
