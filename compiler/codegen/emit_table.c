@@ -86,9 +86,10 @@ static const CgEmit common_emit[OP_COUNT] = {
 };
 
 static const CgPathEmit common_paths[] = {
-    {OP_copy, PATH_THREADS, cg_copy_threads},       {OP_copy, PATH_TMA_LOAD, cg_copy_tma},
-    {OP_copy, PATH_TMA_STORE, cg_copy_tma},         {OP_fill, PATH_THREADS, cg_fill_threads},
-    {OP_atomic_add, PATH_THREADS, cg_copy_threads}, {OP_atomic_add, PATH_TMA_STORE, cg_copy_tma},
+    {OP_copy, PATH_THREADS, cg_copy_threads},     {OP_copy, PATH_TMA_LOAD, cg_copy_tma},
+    {OP_copy, PATH_TMA_STORE, cg_copy_tma},       {OP_fill, PATH_THREADS, cg_fill_threads},
+    {OP_reduce, PATH_THREADS, cg_reduce_threads}, {OP_atomic_add, PATH_THREADS, cg_copy_threads},
+    {OP_atomic_add, PATH_TMA_STORE, cg_copy_tma},
 };
 
 static CgEmit find_path(const CgPathEmit *rows, int count, OpKind kind, Path path) {

@@ -174,15 +174,20 @@ static bool fills_words(const Type *type, const Layout *row) {
                                    : row->reg[0].extent * dtype_bits(type->dtype) % 32 == 0;
 }
 
+// Warpgroups that share the columns of an accumulator would each need all of A.
 static bool seed_mma(Solver *s, const Node *node, Layout *out) {
   const Type *type = &node->type;
-  if (layout_mma(type, s->threads, out)) return true;
+  bool whole_rows = type->rank == 2 && type->shape[0] >= (int64_t)s->threads / LANES * (LANES / 2);
+  bool accumulates = false;
+  for (int i = 0; i < node->seed->nargs; i++)
+    accumulates |= node->seed->args[i] == node->value && tile_access(node->seed, i) == ACCUMULATES;
+  if ((accumulates || whole_rows) && layout_mma(type, s->threads, out)) return true;
   s->ok = false;
-  diag_error(
-      s->cx->ds, DIAG_fragment_threads, node->seed->span,
-      "threads=%d does not suit a product of %lld x %lld: warpgroups of %d threads share its blocks of %d "
-      "rows evenly, or its columns in multiples of 8",
-      s->threads, (long long)type->shape[0], (long long)type->shape[1], LANES, LANES / 2);
+  diag_error(s->cx->ds, DIAG_fragment_threads, node->seed->span,
+             "threads=%d does not suit %s of %lld x %lld in registers: warpgroups of %d threads share its "
+             "blocks of %d rows evenly%s",
+             s->threads, tir_buffer_name(node->value), (long long)type->shape[0], (long long)type->shape[1],
+             LANES, LANES / 2, accumulates ? ", or its columns in multiples of 8" : "");
   return false;
 }
 

@@ -20,7 +20,7 @@ static bool is_tmem(const TirValue *value) {
 static bool whole_use(const TirOp *op, int i) {
   if (!tile_is(op) || op->args[i]->op->kind != OP_alloc) return false;
   TirValue *src, *dst;
-  return tile_access(op, i) == ACCUMULATES || tile_access(op, i) == WRITES || tile_move(op, &src, &dst);
+  return tile_move(op, &src, &dst) || op_def(op->kind)->operands[i].spaces & 1u << SPACE_FRAGMENT;
 }
 
 static bool report_use(PassCx *cx, const TirOp *op, const TirValue *root) {

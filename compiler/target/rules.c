@@ -235,8 +235,9 @@ static bool check_m(const Target *target, const MmaShape *shape, const TirOp *op
     else if (m <= e->m)
       next = e->m;
   }
-  diag_error(ds, DIAG_mma_m, op->span, "M = %lld is not made of %d rows; %s takes %s and multiples of %d",
-             (long long)m, shape->extents[0].m, target->name, single, shape->extents[0].m);
+  diag_error(ds, DIAG_mma_m, op->span, "M = %lld is not made of %d rows; %s takes %s%smultiples of %d",
+             (long long)m, shape->extents[0].m, target->name, single, *single ? " and " : "",
+             shape->extents[0].m);
   diag_hint(ds,
             "make the tile %lld rows high; rows past the end of the tensor read zeros and are not written",
             (long long)next);
@@ -400,6 +401,13 @@ static bool check_register_spaces(const Target *target, const TirOp *op, Diags *
   if (a->type.space == SPACE_FRAGMENT && op->attrs[GEMM_trans_a]) {
     diag_error(ds, DIAG_mma_major, op->span, "operand %s is a fragment stored [k, m]; %s takes [m, k]",
                tir_buffer_name(a), target->name);
+    return false;
+  }
+  if (a->type.space == SPACE_FRAGMENT && dtype_bits(a->type.dtype) != 16) {
+    diag_error(ds, DIAG_mma_space, op->span,
+               "operand %s of %s is a fragment of %s; %s takes only 16-bit elements from a fragment",
+               tir_buffer_name(a), op_def(op->kind)->name, dtype_name(a->type.dtype), target->name);
+    diag_hint(ds, "copy it to shared memory");
     return false;
   }
   if (c->type.space == SPACE_FRAGMENT && c->op->kind == OP_alloc) return true;

@@ -3,7 +3,8 @@ result is exact.
 
     kinds.py TILE_RUN [--order ORDER] [--check LIST] [NAME-PREFIX…]
     kinds.py TILE_RUN --random COUNT [SEED]      valid products of random kinds, shapes, orders of storage and execution
-With --arch sm_90a what that target lacks must be refused: 8-bit operands with M or N innermost, and parts of an accumulator.
+With --arch sm_90a what that target lacks must be refused: tiles of 32 rows, 8-bit operands with M or N innermost, A in
+registers unless of 16 bits, and parts of an accumulator.
 The reference is computed by numpy in double precision and rounded to the type of C.
 """
 import random
@@ -69,6 +70,10 @@ class Case:
         """The code of the error that this is on Hopper; None: it must run."""
         if "sm_90a" not in options:
             return None
+        if self.tile[0] == 32:
+            return "E0505"
+        if "gemm(A_tmem" in self.text and types.NUMPY[self.a] not in (np.uint16, np.float16):
+            return "E0507"
         if types.NUMPY[self.a] in (np.uint8, np.int8) and (self.trans_a or not self.trans_b):
             return "E0506"
         return "E0507" if "acc[:, 0:16]" in self.text else None
