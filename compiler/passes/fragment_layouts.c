@@ -370,6 +370,7 @@ static void decide_free(Solver *s, int group) {
     s->ok = false;
     return;
   }
+  const int wasted = s->projections.len + 1;  // worse than any misfits
   Layout candidates[3] = {layout_flat(type, s->threads), layout_blocked(type, s->threads)};
   int count = layout_row(type, s->threads, &candidates[2]) ? 3 : 2;
   bool blocks_first = blocks_are_better(type, s->threads, &candidates[0], &candidates[1]);
@@ -379,6 +380,7 @@ static void decide_free(Solver *s, int group) {
     int c = order[blocks_first][i];
     if (c >= count) continue;
     int misfits = count_misfits(s, group, &candidates[c]);
+    if (layout_registers(&candidates[c]) > 2 * layout_registers(&candidates[0])) misfits += wasted;
     if (best >= 0 && misfits >= least) continue;
     best = c;
     least = misfits;

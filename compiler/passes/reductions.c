@@ -100,31 +100,60 @@ static void fold_into(const Fold *f, TirValue *slots) {
   tile_set_attr(fold, "clear", 1);
 }
 
+// As many threads as fit fold every so many elements of a row each.
+static void fold_rows(const Fold *f, TirValue *staging, TirValue *slots, int64_t count, int64_t shares) {
+  TirBuilder b = tir_builder_before(f->cx->module, f->op);
+  TirValue *extents[TYPE_MAX_RANK], *index[TYPE_MAX_RANK];
+  for (int d = 0; d < slots->type.rank; d++) extents[d] = tir_int(&b, slots->type.shape[d]);
+  TirOp *loop = tir_parallel(&b, slots->type.rank, extents);
+  TirValue *share = loop->results[slots->type.rank - 1];
+  for (int i = 0; i < f->r->nkept; i++) index[f->r->kept[i]] = loop->results[i];
+  b = tir_builder_at_end(f->cx->module, loop->bodies[0], f->op->span);
+  index[f->r->dim] = share;
+  TirValue *cell =
+      tir_cell(&b, intern(f->cx->module->names, "folded"), f->type, element(f, &b, staging, index));
+  TirValue *step = tir_int(&b, shares);
+  TirOp *serial = tir_for(&b, LOOP_SERIAL, tir_binary(&b, OP_add, share, step), tir_int(&b, count), step);
+  TirBuilder inside = tir_builder_at_end(f->cx->module, serial->bodies[0], f->op->span);
+  index[f->r->dim] = serial->results[0];
+  tir_set(&inside, cell, combine(f, &inside, tir_get(&inside, cell), element(f, &inside, staging, index)));
+  b = tir_builder_at_end(f->cx->module, loop->bodies[0], f->op->span);
+  tir_store(&b, slots, tir_get(&b, cell), loop->results, slots->type.rank);
+}
+
+// The results in the slots are folded; they hold no signs.
+static void fold_slots(const Fold *f, TirValue *slots) {
+  Fold rest = *f;
+  TirValue *index[TYPE_MAX_RANK] = {NULL};
+  TirOp *loop = loop_over_dst(f, index);
+  if (f->kind == REDUCE_ABSSUM) rest.kind = REDUCE_SUM;
+  if (f->kind == REDUCE_ABSMAX) rest.kind = REDUCE_MAX;
+  fold_in_loop(&rest, loop, slots, index, f->r->nkept, slots->type.shape[f->r->nkept]);
+}
+
 bool lower_reduction(PassCx *cx, TirOp *op, const TileReduction *r) {
   Fold fold = fold_of(cx, op, r);
   Layout wanted;
   LayoutAcross across;
-  TirValue *index[TYPE_MAX_RANK] = {NULL};
   if (!tile_is_fragment(r->dst)) return true;
   if (!layout_across(r->src->layout, &r->src->type, r->dim, &across)) return false;
   layout_project(r->src->layout, &r->src->type, r->kept, r->nkept, &wanted);
   if (across.nslot == 0 && layout_equal(&wanted, r->dst->layout)) return true;
   TirValue *slots = new_slots(&fold, across.slots);
   fold_into(&fold, slots);
-  TirOp *loop = loop_over_dst(&fold, index);
-  Fold rest = fold;
-  if (fold.kind == REDUCE_ABSSUM) rest.kind = REDUCE_SUM;  // the slots hold no signs
-  if (fold.kind == REDUCE_ABSMAX) rest.kind = REDUCE_MAX;
-  fold_in_loop(&rest, loop, slots, index, r->nkept, across.slots);
+  fold_slots(&fold, slots);
   tir_remove(op);
   return true;
 }
 
 void lower_reduction_in_memory(PassCx *cx, TirOp *op, const TileReduction *r, TirValue *staging) {
   Fold fold = fold_of(cx, op, r);
-  TirValue *kept[TYPE_MAX_RANK] = {NULL}, *index[TYPE_MAX_RANK] = {NULL};
-  TirOp *loop = loop_over_dst(&fold, kept);
-  for (int i = 0; i < r->nkept; i++) index[r->kept[i]] = kept[i];
-  fold_in_loop(&fold, loop, staging, index, r->dim, r->src->type.shape[r->dim]);
+  enum { MOST = 32 };
+  int64_t count = r->src->type.shape[r->dim], rows = type_elements(&r->src->type) / count, shares = 1;
+  while (shares < MOST && 2 * shares <= count && 2 * shares * rows <= op->parent->kernel->threads)
+    shares *= 2;
+  TirValue *slots = new_slots(&fold, shares);
+  fold_rows(&fold, staging, slots, count, shares);
+  fold_slots(&fold, slots);
   tir_remove(op);
 }

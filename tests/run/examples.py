@@ -100,9 +100,46 @@ def gelu_of_product(inputs):
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
 
 
+def softmax_of_rows(x):
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def row_inputs(random, size):
+    return {"A": (random.standard_normal(size) * 4).astype(np.float32)}
+
+
+def layernorm_inputs(random, size):
+    return {"A": to_bf16(random.standard_normal(size) * 3 + 5), "gamma": random.standard_normal(size[1]).astype(np.float32),
+            "beta": random.standard_normal(size[1]).astype(np.float32)}
+
+
+def normalised(inputs):
+    x = from_bf16(inputs["A"]).astype(np.float64)
+    x -= x.mean(1, keepdims=True)
+    return x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5) * inputs["gamma"] + inputs["beta"]
+
+
+def attention_inputs(random, size):
+    heads, m, n, dim = size
+    return {name: to_bf16(random.standard_normal((heads, rows, dim)) * 2) for name, rows in (("Q", m), ("K", n), ("V", n))}
+
+
+def attended(inputs, causal=False):
+    q, k, v = (from_bf16(inputs[name]).astype(np.float64) for name in "QKV")
+    scores = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[2])
+    if causal:
+        scores[:, ~np.tri(*scores.shape[1:], dtype=bool)] = -np.inf
+    return softmax_of_rows(scores) @ v
+
+
 def exact(got, want):
     """As bits: copies and conversions have one right answer."""
     return np.count_nonzero(got.view("u%d" % got.itemsize) != want.view("u%d" % want.itemsize))
+
+
+def close(got, want):
+    return np.count_nonzero(~(np.abs(got.astype(np.float64) - want) <= 1e-6 + 1e-5 * np.abs(want)))
 
 
 def near(got, want):
@@ -110,7 +147,7 @@ def near(got, want):
     return np.count_nonzero(~(error <= 1e-2 + 1e-2 * np.abs(want)))
 
 
-# name: sizes, inputs, result, reference, wrong elements
+# name and -D options: sizes, inputs, result, reference, wrong elements
 EXAMPLES = {
     "copy": (MATRICES, matrix_inputs, "B", lambda inputs: inputs["A"], exact),
     "cast": (MATRICES, matrix_inputs, "B", lambda inputs: to_bf16(inputs["A"]), exact),
@@ -122,6 +159,12 @@ EXAMPLES = {
     "histogram": ([(20000,), (4096,), (1,)], histogram_inputs, "counts", counted, exact),
     "gemm_ts": ([(256, 256, 256), (129, 130, 80), (1, 8, 16), (64, 64, 0)], ts_inputs, "C", ts_product, near),
     "gemm_batched": ([(3, 256, 128, 128), (2, 129, 72, 80), (5, 1, 1, 1), (2, 64, 64, 0)], batched_inputs, "C", batched_product, near),
+    "softmax": ([(16, 1000), (9, 256), (1, 1), (3, 2050)], row_inputs, "B", lambda inputs: softmax_of_rows(inputs["A"].astype(np.float64)), close),
+    "layernorm": ([(8, 1024), (5, 1024)], layernorm_inputs, "B", normalised, near),
+    "layernorm length=1000": ([(7, 1000)], layernorm_inputs, "B", normalised, near),
+    "transpose": (MATRICES, matrix_inputs, "B", lambda inputs: np.ascontiguousarray(inputs["A"].T), exact),
+    "attention_plain": ([(2, 128, 128, 64), (1, 200, 77, 64), (2, 1, 1, 64)], attention_inputs, "O", attended, near),
+    "attention_plain causal=True dim=128": ([(1, 200, 200, 128), (1, 130, 300, 128)], attention_inputs, "O", lambda inputs: attended(inputs, True), near),
     "gemm_epilogue": (GEMMS, epilogue_inputs, "C", gelu_of_product, near),
 }
 
@@ -152,10 +195,11 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         for name in arguments[3:] or EXAMPLES:
-            cubin = name + ".cubin"
-            subprocess.run([tilec, os.path.join(folder, name + ".tile"), "-o", cubin], check=True)
+            file, *options = name.split()
+            cubin = file + ".cubin"
+            subprocess.run([tilec, os.path.join(folder, file + ".tile"), "-o", cubin] + ["-D" + option for option in options], check=True)
             for seed, size in enumerate(EXAMPLES[name][0]):
-                if small and len(size) == 3 and max(size) > 300:
+                if small and len(size) >= 3 and max(size) > 300:
                     continue
                 for order in ORDERS[:3] if small else ORDERS:
                     trouble = run(tile_run, cubin, size, order, EXAMPLES[name], seed)
