@@ -19,14 +19,15 @@ static inline int fuzz_file(const uint8_t *data, size_t size, char path[32]) {
   return fd;
 }
 
-// NULL: it is no text.
-static inline Source *fuzz_source(Arena *arena, const uint8_t *data, size_t size) {
+// NULL: it is no text. The source is called `name`.
+static inline Source *fuzz_source(Arena *arena, const uint8_t *data, size_t size, const char *name) {
   char path[32];
   Source *source = NULL;
   int fd = fuzz_file(data, size, path);
   if (fd < 0) return NULL;
   if (source_read(arena, path, &source) != SOURCE_OK) source = NULL;
   close(fd);
+  if (source) source->path = name;
   return source;
 }
 

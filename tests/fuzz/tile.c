@@ -37,11 +37,13 @@ static void compile_guarded(Arena *arena, const uint8_t *data, size_t size, FILE
   jmp_buf out_of_memory;
   if (setjmp(out_of_memory)) return;
   arena_on_out_of_memory(arena, &out_of_memory);
-  const Source *source = fuzz_source(arena, data, size);
+  Source *source = fuzz_source(arena, data, size, "input.tile");
   if (!source) return;
+  if (strstr(source->text, "import ")) source->path = "input.py";  // only kernels are read of those
   Diags *ds = diags_new(arena, source);
-  compile(arena, source, ds, fuzz_hash(data, size), sink);
-  diags_print(ds, sink, &(DiagStyle){.remarks = true});
+  uint32_t choice = fuzz_hash(data, size);
+  compile(arena, source, ds, choice, sink);
+  diags_print(ds, sink, &(DiagStyle){.remarks = true, .json = choice & 8, .color = choice & 16});
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

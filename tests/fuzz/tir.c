@@ -42,7 +42,7 @@ static void read_guarded(Arena *arena, const uint8_t *data, size_t size, FILE *s
   jmp_buf out_of_memory;
   if (setjmp(out_of_memory)) return;
   arena_on_out_of_memory(arena, &out_of_memory);
-  const Source *source = fuzz_source(arena, data, size);
+  const Source *source = fuzz_source(arena, data, size, "input.tir");
   if (!source) return;
   Diags *ds = diags_new(arena, source);
   TirModule *module = tir_parse(arena, interner_new(arena), source, ds);
