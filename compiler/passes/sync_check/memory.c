@@ -9,6 +9,7 @@
 #include "passes/sync_check/run.h"
 
 enum { FAR = INT32_MAX };
+enum { ACCESSES_A_STEP = 8 };  // comparisons count among the steps that a proof may take
 
 int64_t memory_bytes(const TirOp *op) {
   const OpDef *def = op_def(op->kind);
@@ -212,6 +213,7 @@ static void touch(Run *run, Agent *agent, const TirOp *op, const Effect *effect,
                                       : plan_sources(run->plan, agent->class_index);
   if (access.tmem) check_allocated(run, op, root);
   History *history = &run->histories[plan_buffer(run->plan, root)];
+  run->plan->steps_left -= history->list.len / ACCESSES_A_STEP;
   for (int i = 0; i < history->list.len && run->result == RUN_FINE; i++)
     compare(run, agent, &history->list.data[i], &access);
   record(run, agent, history, &access);
