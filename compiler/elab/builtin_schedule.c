@@ -29,21 +29,23 @@ static TirValue *op(Elab *e, OpKind kind, TirValue *a, TirValue *b) {
   return tir_binary(&e->b, kind, a, b);
 }
 
-// Numbers of tiles are not negative: truncating division is enough.
+// Numbers of tiles are not negative: truncating division is enough. That the results are not either is said, so that
+// a store by TMA to where they point is known to be one inside the tensor or past its end.
 static void decode(Elab *e, TirValue *tile, TirValue *fast, TirValue *slow, TirValue *group, TirValue **i,
                    TirValue **j) {
   int64_t one;
+  TirValue *zero = tir_int(&e->b, 0);
   if (tir_const_int(group, &one) && one == 1) {
-    *i = op(e, OP_truncmod, tile, fast);
-    *j = op(e, OP_truncdiv, tile, fast);
+    *i = op(e, OP_max, op(e, OP_truncmod, tile, fast), zero);
+    *j = op(e, OP_max, op(e, OP_truncdiv, tile, fast), zero);
     return;
   }
   TirValue *whole = op(e, OP_mul, fast, group);
   TirValue *base = op(e, OP_mul, op(e, OP_truncdiv, tile, whole), group);
   TirValue *inside = op(e, OP_truncmod, tile, whole);
   TirValue *width = op(e, OP_min, group, op(e, OP_sub, slow, base));
-  *i = op(e, OP_truncdiv, inside, width);
-  *j = op(e, OP_add, base, op(e, OP_truncmod, inside, width));
+  *i = op(e, OP_max, op(e, OP_truncdiv, inside, width), zero);
+  *j = op(e, OP_max, op(e, OP_add, base, op(e, OP_truncmod, inside, width)), zero);
 }
 
 // A number of workers or tiles that must be at least 1: refused now, or at launch.
@@ -205,7 +207,9 @@ static Value run_scheduler(Elab *e, const Call *call) {
   TirValue *clusters = op(e, OP_ceildiv, m, tir_int(&e->b, out->cluster_size));
   out->fast = out->column_major ? clusters : n;
   out->slow = out->column_major ? n : clusters;
+  e->b.span = span_join(call->spans[ARG_m], call->spans[ARG_n]);
   out->total = op(e, OP_mul, clusters, n);
+  e->b.span = call->span;
   out->group = tir_int(&e->b, out->swizzle_size);
   if (stateful && !make_state(e, call, out)) return value_poison();
   return (Value){.kind = VALUE_SCHEDULER, .scheduler = out};

@@ -135,42 +135,56 @@ static void warn_not_cleared(Elab *e, const Call *call, TirValue *c, const TirVa
   map_put(e->initialized, root, root);
 }
 
-// The loops that surround what is emitted now, up to the accumulator's own block; the outermost one, or NULL.
-static TirOp *loops_around(Elab *e, const TirValue *root, TirOp **loops, int limit, int *count) {
-  TirOp *outermost = NULL;
-  *count = 0;
+enum { MAX_LOOPS_AROUND = 8, MAX_LOOK_BACK = 16 };
+
+// The loops around what is emitted now, up to the accumulator's own block, the innermost first.
+static int loops_around(Elab *e, const TirValue *root, TirOp **loops) {
+  int count = 0;
   for (const TirBlock *block = e->b.block; block && block->owner && block != root->op->parent;
-       block = block->owner->parent) {
-    outermost = block->owner;
-    if (outermost->kind == OP_for && *count < limit) loops[(*count)++] = outermost;
-  }
-  return outermost;
+       block = block->owner->parent)
+    if (tir_is_loop(block->owner) && count < MAX_LOOPS_AROUND) loops[count++] = block->owner;
+  return count;
+}
+
+// Whether the value changes with the loop's rounds: by its variable, by variables that are set and elements of memory.
+static bool changes_in(const TirValue *value, const TirOp *loop, int depth) {
+  const TirOp *op = value->op;
+  if (op == loop || depth == 0 || op->kind == OP_get || op->kind == OP_load) return true;
+  if (op_def(op->kind)->nbodies) return false;
+  for (int i = 0; i < op->nargs; i++)
+    if (op->args[i] && changes_in(op->args[i], loop, depth - 1)) return true;
+  return false;
+}
+
+// How many of the loops make up the sum: up to the outermost with which `clear` changes.
+static int loops_of_sum(const TirValue *clear, TirOp *const *loops, int count) {
+  while (count > 1 && !changes_in(clear, loops[count - 1], MAX_LOOK_BACK)) count--;
+  return count;
 }
 
 // Whether the loop has no round, as far as that is known before `outermost`; NULL: it always has one.
 static TirValue *has_no_round(TirBuilder *b, const TirOp *loop, const TirOp *outermost) {
-  TirValue *lo = loop->args[0], *hi = loop->args[1];
-  int64_t step = 1;
-  if (!tir_const_int(loop->args[2], &step)) return NULL;
+  int64_t step;
+  if (loop->kind != OP_for || !tir_const_int(loop->args[FOR_STEP], &step)) return tir_bool(b, true);
+  TirValue *lo = loop->args[FOR_LO], *hi = loop->args[FOR_HI];
   if (step > 0 && tir_known_range(hi).lo > tir_known_range(lo).hi) return NULL;
   if (step < 0 && tir_known_range(hi).hi < tir_known_range(lo).lo) return NULL;
   bool known = loop == outermost || (tir_in_launch(lo) && tir_in_launch(hi));
   return known ? tir_binary(b, step > 0 ? OP_ge : OP_le, lo, hi) : tir_bool(b, true);
 }
 
-// A sum of no products is zero: where the loop around the first, clearing gemm has no round, the accumulator
-// gets zeros instead. Otherwise it would hold whatever was there (K = 0).
-static void zero_without_rounds(Elab *e, const Call *call, TirValue *root) {
-  enum { MAX_LOOPS = 8 };
-  TirOp *loops[MAX_LOOPS];
-  int count;
-  TirOp *outermost = loops_around(e, root, loops, MAX_LOOPS, &count);
-  if (count == 0) return;
-  TirBuilder b = tir_builder_before(e->b.module, outermost);
+// A sum of no products is zero: where the loops of a sum, whose first product clears the accumulator, have no round,
+// the accumulator gets zeros instead. Otherwise it would hold whatever was there (K = 0). In a role the author, who
+// says when the accumulator may be written, has to do that.
+static void zero_without_rounds(Elab *e, const Call *call, TirValue *root, const TirValue *clear) {
+  TirOp *loops[MAX_LOOPS_AROUND];
+  int count = loops_of_sum(clear, loops, loops_around(e, root, loops));
+  if (count == 0 || tir_role_of(e->b.block)) return;
+  TirBuilder b = tir_builder_before(e->b.module, loops[count - 1]);
   b.span = call->span;
   TirValue *none = NULL;
   for (int i = 0; i < count; i++) {
-    TirValue *empty = has_no_round(&b, loops[i], outermost);
+    TirValue *empty = has_no_round(&b, loops[i], loops[count - 1]);
     if (empty) none = none ? tir_binary(&b, OP_or, none, empty) : empty;
   }
   if (!none) return;
@@ -217,7 +231,7 @@ static Value gemm(Elab *e, const Call *call, bool is_explicit) {
   TirValue *root = tir_root(args[OPERAND_c]);
   bool fresh = !map_has(e->initialized, root);
   if (!tile_emit(e, OP_gemm, OPERAND_count, args, spans, attrs, call->span)) return value_none();
-  if (fresh && args[OPERAND_clear]) zero_without_rounds(e, call, root);
+  if (fresh && args[OPERAND_clear]) zero_without_rounds(e, call, root, args[OPERAND_clear]);
   warn_not_cleared(e, call, args[OPERAND_c], args[OPERAND_clear]);
   return value_none();
 }

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { MAX_DEPTH = 10 };
+enum { MAX_DEPTH = 10, CELL_DEPTH = 4 };
 
 static const TirRange unknown = {INT64_MIN, INT64_MAX, 1};
 
@@ -184,6 +184,26 @@ static TirRange cast_range(TirRange r, DType dtype) {
   return (TirRange){least_of(dtype), most_of(dtype), r.multiple & -r.multiple};
 }
 
+typedef struct {
+  const TirValue *cell;
+  TirRange range;
+} CellRange;
+
+static bool join_set(void *context, TirOp *op) {
+  CellRange *of = context;
+  if (op->kind == OP_set && op->args[0] == of->cell)
+    of->range = join(of->range, range_of(op->args[1], CELL_DEPTH));
+  return of->range.lo != INT64_MIN || of->range.hi != INT64_MAX;
+}
+
+// Whatever is ever set in the cell. Below CELL_DEPTH no cell is looked into: each look goes through the whole kernel.
+static TirRange cell_range(const TirValue *cell) {
+  CellRange of = {cell, constant(0)};
+  if (cell->op->args[0]) of.range = range_of(cell->op->args[0], CELL_DEPTH);
+  tir_walk(cell->op->parent->kernel->body, join_set, &of);
+  return of.range;
+}
+
 static TirRange compute(const TirValue *value, int depth) {
   const TirOp *op = value->op;
   int64_t number;
@@ -193,6 +213,7 @@ static TirRange compute(const TirValue *value, int depth) {
   if (op->kind == OP_neg) return negate(range_of(op->args[0], depth - 1));
   if (op->kind == OP_select) return join(range_of(op->args[1], depth - 1), range_of(op->args[2], depth - 1));
   if (op->kind == OP_size) return (TirRange){strcmp(op->name, TIR_SM_COUNT) == 0, INT32_MAX, 1};
+  if (op->kind == OP_get && depth > CELL_DEPTH) return cell_range(op->args[0]);
   if (op->kind == OP_block_idx) return block_index(op, depth - 1);
   if (op->kind == OP_thread_idx) return thread_index(op);
   if (op->kind == OP_for) return loop_variable(op, depth - 1);

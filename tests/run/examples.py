@@ -158,6 +158,7 @@ EXAMPLES = {
     "gemm_int8": ([(256, 256, 256), (65, 144, 80), (1, 1, 1), (130, 64, 0)], int8_inputs, "C", int8_product, exact),
     "histogram": ([(20000,), (4096,), (1,)], histogram_inputs, "counts", counted, exact),
     "gemm_ts": ([(256, 256, 256), (129, 130, 80), (1, 8, 16), (64, 64, 0)], ts_inputs, "C", ts_product, near),
+    "gemm_persistent": ([(512, 640, 256), (384, 300, 136), (129, 257, 72), (1, 8, 16), (130, 64, 0)], gemm_inputs, "C", product, near),
     "gemm_batched": ([(3, 256, 128, 128), (2, 129, 72, 80), (5, 1, 1, 1), (2, 64, 64, 0)], batched_inputs, "C", batched_product, near),
     "softmax": ([(16, 1000), (9, 256), (1, 1), (3, 2050)], row_inputs, "B", lambda inputs: softmax_of_rows(inputs["A"].astype(np.float64)), close),
     "layernorm": ([(8, 1024), (5, 1024)], layernorm_inputs, "B", normalised, near),
@@ -169,11 +170,15 @@ EXAMPLES = {
 }
 
 
-def run(tile_run, cubin, size, order, example, seed):
+# Persistent kernels: each run is on a device of another number of SMs, so that tiles divide among workers in many ways.
+WORKERS = {"gemm_persistent": [1, 3, 4, 148]}
+
+
+def run(tile_run, cubin, size, order, example, seed, sms):
     """What is wrong with one run, or None."""
     _, make, result, reference, wrong = example
     inputs = make(np.random.default_rng(seed), size)
-    command = [tile_run, cubin, "--device", "emu", "--order", order, "--out", result + "=result.npy"]
+    command = [tile_run, cubin, "--device", "emu", "--order", order, "--out", result + "=result.npy"] + (["--sms", str(sms)] if sms else [])
     for name, array in inputs.items():
         np.save(name + ".npy", array)
         command += ["--in", "%s=%s.npy" % (name, name)]
@@ -201,12 +206,13 @@ def main():
             for seed, size in enumerate(EXAMPLES[name][0]):
                 if small and len(size) >= 3 and max(size) > 300:
                     continue
-                for order in ORDERS[:3] if small else ORDERS:
-                    trouble = run(tile_run, cubin, size, order, EXAMPLES[name], seed)
+                for number, order in enumerate(ORDERS[:3] if small else ORDERS):
+                    sms = WORKERS[name][(number + seed) % len(WORKERS[name])] if name in WORKERS else 0
+                    trouble = run(tile_run, cubin, size, order, EXAMPLES[name], seed, sms)
                     runs += 1
                     if trouble:
                         failed += 1
-                        print("%s %s %s: %s" % (name, "x".join(map(str, size)), order, trouble))
+                        print("%s %s %s%s: %s" % (name, "x".join(map(str, size)), order, " on %d SMs" % sms if sms else "", trouble))
     print("%d runs, %d failed" % (runs, failed))
     sys.exit(1 if failed or not runs else 0)
 
