@@ -103,8 +103,11 @@ static Reason unfinished(const Run *run, const Agent *agent, const Touched *befo
   bool reuse = !before->writes;
   Reason reason = {reuse ? DIAG_reused_early : DIAG_wait_missing, "which may still be going on", NULL, NULL,
                    NULL};
-  if (!completion_of(run, before, &barrier, &phase, &commit)) {
-    reason.hint = "tell a barrier when the product is done, tcgen05_mma_arrive(barrier), and wait for it";
+  bool by_group = op_path(before->op) == PATH_WGMMA;
+  if (by_group || !completion_of(run, before, &barrier, &phase, &commit)) {
+    reason.hint =
+        by_group ? "wait for the product in each thread that takes part, and let the others know"
+                 : "tell a barrier when the product is done, tcgen05_mma_arrive(barrier), and wait for it";
     return reason;
   }
   const char *name = explain_barrier(run, barrier);

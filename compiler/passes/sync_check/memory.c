@@ -107,7 +107,8 @@ static bool after_threads(const Agent *agent, const Touched *before, const Touch
   bool own = before->class_index == agent->class_index;
   if (before->tmem) return own || agent->acquired[c] >= before->at;
   if (!own && agent->clock.knows[c] < before->at) return false;
-  return now->engine == BY_THREADS || !before->writes || agent->clock.async[c] >= before->at;
+  if (now->engine == BY_THREADS || now->own || !before->writes) return true;
+  return agent->clock.async[c] >= before->at;
 }
 
 static bool is_ordered(const Agent *agent, const Touched *before, const Touched *now) {
@@ -141,6 +142,7 @@ static Shares compare_shares(const Touched *a, const Touched *b) {
 
 static void compare(Run *run, const Agent *agent, const Touched *before, const Touched *now) {
   if (!(before->writes || now->writes) || !boxes_meet(&before->box, &now->box)) return;
+  if (now->own && before->class_index != now->class_index) return;
   if ((before->atomic && now->atomic) || is_ordered(agent, before, now)) return;
   bool team = one_team(before, now);
   Shares shares = team ? compare_shares(before, now) : SHARES_DIFFER;
@@ -203,6 +205,7 @@ static void touch(Run *run, Agent *agent, const TirOp *op, const Effect *effect,
   access.writes = effect->writes;
   access.atomic = effect->atomic;
   access.tmem = root->type.space == SPACE_TMEM;
+  access.own = root->type.space == SPACE_FRAGMENT;
   access.certain = effect->certain && !agent->uncertain;
   access.tile = op_def(op->kind)->group == GROUP_TILE;
   access.share = access.tile ? share_of(op) : NULL;

@@ -184,6 +184,7 @@ typedef struct {
   Engine engine;
   bool reads, writes, atomic;
   bool tmem;
+  bool own;  // registers: those of other threads are others
   bool certain;
   bool spread;  // over the threads of `team`
   const Layout

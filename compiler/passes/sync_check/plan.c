@@ -39,7 +39,7 @@ Effects plan_effects(const Plan *plan, const TirOp *op) {
   return effects ? *effects : (Effects){0};
 }
 
-// --- buffers: all that threads share; tensors only when the kernel writes them ---
+// --- buffers: all that threads share, and registers that an engine writes; tensors only when the kernel does ---
 
 static void number_buffer(Plan *plan, TirValue *root) {
   if (map_has(plan->buffers, root)) return;
@@ -55,7 +55,8 @@ static bool number_buffers(void *context, TirOp *op) {
     if (!arg || arg->type.kind != TYPE_BUFFER || !def->operands[i].access) continue;
     Space space = arg->type.space;
     bool writes = def->operands[i].access & WRITES;
-    if (space == SPACE_SHARED || space == SPACE_TMEM || (space == SPACE_GLOBAL && writes))
+    bool accumulator = space == SPACE_FRAGMENT && writes && path_is_async(op_path(op));
+    if (space == SPACE_SHARED || space == SPACE_TMEM || (space == SPACE_GLOBAL && writes) || accumulator)
       number_buffer(plan, tir_root(arg));
   }
   return true;
@@ -252,7 +253,7 @@ static bool make_classes(Plan *plan) {
 static bool note_issuer(void *context, TirOp *op) {
   Plan *plan = context;
   if (!path_is_async(op_path(op))) return true;
-  int leader = tir_active_threads(op->parent).lo, rank = op_path(op) == PATH_MMA;
+  int leader = tir_active_threads(op->parent).lo, rank = op_path(op) == PATH_MMA || op_path(op) == PATH_WGMMA;
   for (int c = 0; c < plan->nclasses; c++)
     if (plan->classes[c].first == leader && plan->classes[c].rank > rank) plan->classes[c].rank = rank;
   return true;

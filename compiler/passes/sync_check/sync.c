@@ -447,6 +447,14 @@ static bool step_bulk_wait(Run *run, Agent *agent, const TirOp *op) {
   return true;
 }
 
+// Products of a warpgroup's own threads complete in order.
+static bool step_mma_wait(Run *run, Agent *agent, const TirOp *op) {
+  int done = agent->products - (int)op->attrs[MMA_WAIT_pending];
+  int products = plan_products(run->plan, agent->class_index);
+  if (done > agent->clock.knows[products]) agent->clock.knows[products] = done;
+  return true;
+}
+
 static bool step_commit(Run *run, Agent *agent, const TirOp *op) {
   int number = barrier_of(run, agent, op, op->args[0]);
   if (number < 0 || !check_initialised(run, agent, op, number, true)) return true;
@@ -547,8 +555,10 @@ static bool issue_product(Run *run, Agent *agent, const TirOp *op) {
   return true;
 }
 
-static const Step issues[PATH_COUNT] = {
-    [PATH_TMA_LOAD] = issue_load, [PATH_TMA_STORE] = issue_store, [PATH_MMA] = issue_product};
+static const Step issues[PATH_COUNT] = {[PATH_TMA_LOAD] = issue_load,
+                                        [PATH_TMA_STORE] = issue_store,
+                                        [PATH_MMA] = issue_product,
+                                        [PATH_WGMMA] = issue_product};
 
 static const Step steps[OP_COUNT] = {
     [OP_sync_threads] = step_sync,
@@ -561,6 +571,7 @@ static const Step steps[OP_COUNT] = {
     [OP_fence_proxy_async] = step_proxy_fence,
     [OP_bulk_commit] = step_bulk_commit,
     [OP_bulk_wait] = step_bulk_wait,
+    [OP_mma_wait] = step_mma_wait,
     [OP_tmem_alloc] = step_alloc,
     [OP_tmem_dealloc] = step_dealloc,
     [OP_tcgen05_commit] = step_commit,
