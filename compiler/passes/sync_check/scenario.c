@@ -1,6 +1,7 @@
 // Sizes are found from the loops: for a number of turns the largest size that gives them, which is a multiple of the
 // tile. Each loop takes 0 to plan->rounds turns while the others take one; loops that depend on different sizes are
-// also tried together. A launch with these sizes exists, so that what goes wrong in the run is a mistake.
+// also tried together. Where a loop goes on as long as a cell says, the quotients of sizes (tiles of a dimension) stand
+// for its turns. A launch with these sizes exists, so that what goes wrong in the run is a mistake.
 #include "passes/sync_check/scenario.h"
 
 #include "passes/sync_check/plan.h"
@@ -11,9 +12,10 @@ enum { MOST = 1 << 22, MAX_LOOPS = 6, MAX_SCENARIOS = 96, PLAIN_SIZE = 1024 };
 typedef struct {
   Plan *plan;
   Scenario base;
-  const TirOp *loops[MAX_LOOPS];
-  int driver[MAX_LOOPS];  // the variable that decides the turns
+  const TirOp *loops[MAX_LOOPS];  // or quotients
+  int driver[MAX_LOOPS];          // the variable that decides the turns
   int nloops;
+  bool open;  // some loop's turns are not counted
   Scenarios out;
 } Making;
 
@@ -27,7 +29,9 @@ static int64_t turns_with(Scenario *scenario, int variable, int64_t size, const 
   scenario->variables[variable].is = size;
   Leaves leaves = leaves_of(scenario);
   int64_t turns;
-  return val_turns(&leaves, loop, &turns) ? turns : -1;
+  bool known =
+      loop->kind == OP_for ? val_turns(&leaves, loop, &turns) : val_known(&leaves, loop->results[0], &turns);
+  return known ? turns : -1;
 }
 
 // The largest size of the variable for which the loop takes `turns` turns. False: there is none.
@@ -44,29 +48,35 @@ static bool solve(Scenario *scenario, int variable, const TirOp *loop, int64_t t
   return turns_with(scenario, variable, lo, loop) == turns;
 }
 
-static int64_t blocks_with(Scenario *scenario, int variable, int64_t size, const TirKernel *kernel) {
-  scenario->variables[variable].is = size;
-  Leaves leaves = leaves_of(scenario);
-  int64_t product = 1;
-  for (const TirOp *op = kernel->launch->first; op; op = op->next)
-    for (int i = 0; op->kind == OP_grid && i < op->nargs; i++) {
-      int64_t extent;
-      if (!val_known(&leaves, op->args[i], &extent) || extent > INT32_MAX || extent < 0) return -1;
-      product = product > INT32_MAX ? product : product * extent;
-    }
-  return product;
+static bool is_quotient(const TirOp *op) {
+  return op->kind == OP_ceildiv || op->kind == OP_floordiv || op->kind == OP_truncdiv;
 }
 
-// A size that no loop asks about: as large as the grid stays as small as it can be.
+// Whether the grid and all quotients of the launch are the same for two sizes of a variable.
+static bool same_launch(Scenario *scenario, int variable, int64_t a, int64_t b, const TirKernel *kernel) {
+  Leaves leaves = leaves_of(scenario);
+  for (const TirOp *op = kernel->launch->first; op; op = op->next) {
+    if (!is_quotient(op) && op->kind != OP_grid) continue;
+    for (int i = 0; i < (op->kind == OP_grid ? op->nargs : 1); i++) {
+      const TirValue *value = op->kind == OP_grid ? op->args[i] : op->results[0];
+      scenario->variables[variable].is = a;
+      Val with_a = val_of(&leaves, value);
+      scenario->variables[variable].is = b;
+      Val with_b = val_of(&leaves, value);
+      if (with_a.lo != with_b.lo || with_a.hi != with_b.hi) return false;
+    }
+  }
+  return true;
+}
+
+// A size that no loop asks about: as large as the launch stays as it is with 1.
 static void settle(Making *making, int variable) {
-  Scenario *base = &making->base;
   const TirKernel *kernel = making->plan->kernel;
-  int64_t least = blocks_with(base, variable, 1, kernel), size = 1;
-  if (blocks_with(base, variable, PLAIN_SIZE, kernel) == least) size = PLAIN_SIZE;
-  while (size < PLAIN_SIZE && blocks_with(base, variable, size * 2, kernel) == least) size *= 2;
-  for (int64_t add = size / 2; add > 0; add /= 2)
-    if (size < PLAIN_SIZE && blocks_with(base, variable, size + add, kernel) == least) size += add;
-  base->variables[variable].is = size;
+  Scenario probe = making->base;
+  int64_t size = 1;
+  for (int64_t add = PLAIN_SIZE; add > 0; add /= 2)
+    if (size + add <= PLAIN_SIZE && same_launch(&probe, variable, 1, size + add, kernel)) size += add;
+  making->base.variables[variable].is = size;
 }
 
 static void find_variables(Making *making) {
@@ -79,7 +89,14 @@ static void find_variables(Making *making) {
 }
 
 static bool same_bounds(const TirOp *a, const TirOp *b) {
+  if (a->kind != OP_for || b->kind != OP_for) return a == b;
   return a->args[0] == b->args[0] && a->args[1] == b->args[1] && a->args[2] == b->args[2];
+}
+
+static bool has_driver(const Making *making, int variable) {
+  for (int i = 0; i < making->nloops; i++)
+    if (making->driver[i] == variable) return true;
+  return false;
 }
 
 // The loop's turns depend on one of the variables: remember which.
@@ -89,6 +106,7 @@ static void note_loop(Making *making, const TirOp *loop) {
   for (int v = 0; v < making->base.nvariables && making->nloops < MAX_LOOPS; v++) {
     Scenario probe = making->base;
     if (turns_with(&probe, v, 1, loop) == turns_with(&probe, v, MOST, loop)) continue;
+    if (loop->kind != OP_for && has_driver(making, v)) continue;
     making->loops[making->nloops] = loop;
     making->driver[making->nloops++] = v;
     return;
@@ -97,8 +115,15 @@ static void note_loop(Making *making, const TirOp *loop) {
 
 static bool find_loop(void *context, TirOp *op) {
   Making *making = context;
+  if (op->kind == OP_while || (op->kind == OP_for && op->nargs > FOR_GO && op->args[FOR_GO]))
+    making->open = true;
   if (op->kind == OP_for && (plan_content(making->plan, op) & (HAS_SYNC | HAS_ACCESS))) note_loop(making, op);
   return true;
+}
+
+static void find_quotients(Making *making) {
+  for (const TirOp *op = making->plan->kernel->launch->first; op && making->open; op = op->next)
+    if (is_quotient(op)) note_loop(making, op);
 }
 
 static bool same_scenario(const Scenario *a, const Scenario *b) {
@@ -129,23 +154,38 @@ static void add_turns(Making *making, int loop, int64_t turns) {
 }
 
 static void add_pair(Making *making, int outer, int inner) {
-  static const int some[] = {2, 3};
   int stages = making->plan->rounds / 2;
-  int of_inner[] = {0, 2, 3, stages, stages + 1};
-  if (making->driver[outer] == making->driver[inner]) return;
-  for (int i = 0; i < 2; i++)
-    for (int k = 0; k < 5; k++) {
-      Scenario scenario = making->base;
-      if (solve(&scenario, making->driver[outer], making->loops[outer], some[i]) &&
-          solve(&scenario, making->driver[inner], making->loops[inner], of_inner[k]))
-        add(making, &scenario);
-    }
+  int of_inner[] = {0, 2, 3, stages + 1}, of_outer[] = {2, 3, 2, 2};
+  bool quotients = making->loops[outer]->kind != OP_for && making->loops[inner]->kind != OP_for;
+  if (making->driver[outer] == making->driver[inner] || quotients) return;
+  for (int k = 0; k < 4; k++) {
+    Scenario scenario = making->base;
+    if (solve(&scenario, making->driver[outer], making->loops[outer], of_outer[k]) &&
+        solve(&scenario, making->driver[inner], making->loops[inner], of_inner[k]))
+      add(making, &scenario);
+  }
+}
+
+// Two blocks that share three tiles, where a variable is the number of blocks.
+static void add_two_blocks(Making *making, int variable) {
+  Scenario scenario = making->base;
+  if (has_driver(making, variable) || same_launch(&scenario, variable, 1, 2, making->plan->kernel)) return;
+  for (int i = 0; i < making->nloops; i++) {
+    scenario = making->base;
+    if (making->loops[i]->kind == OP_for) continue;
+    if (!solve(&scenario, making->driver[i], making->loops[i], 3)) continue;
+    scenario.variables[variable].is = 2;
+    add(making, &scenario);
+    add_last_block(making, &scenario);
+    return;
+  }
 }
 
 Scenarios scenario_list(Plan *plan) {
   Making making = {.plan = plan};
   find_variables(&making);
   tir_walk(plan->kernel->body, find_loop, &making);
+  find_quotients(&making);
   for (int v = 0; v < making.base.nvariables; v++) settle(&making, v);
   for (int i = 0; i < making.nloops; i++) {
     Scenario scenario = making.base;
@@ -156,6 +196,10 @@ Scenarios scenario_list(Plan *plan) {
   for (int turns = 0; turns <= plan->rounds; turns++)
     for (int i = 0; i < making.nloops; i++) add_turns(&making, i, turns);
   for (int i = 0; i < making.nloops; i++)
-    for (int k = i + 1; k < making.nloops; k++) add_pair(&making, i, k);
+    for (int k = i + 1; k < making.nloops; k++) {
+      bool inside = making.loops[i]->kind == OP_for && making.loops[k]->kind != OP_for;
+      add_pair(&making, inside ? k : i, inside ? i : k);
+    }
+  for (int v = 0; v < making.base.nvariables && making.open; v++) add_two_blocks(&making, v);
   return making.out;
 }
