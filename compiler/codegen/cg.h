@@ -137,6 +137,7 @@ void emit_role(Cg *cg, const TirOp *op);
 void emit_one_thread(Cg *cg, const TirOp *op);
 void emit_sync_threads(Cg *cg, const TirOp *op);
 void emit_sync_warp(Cg *cg, const TirOp *op);
+void emit_set_max_nreg(Cg *cg, const TirOp *op);
 
 // ---- cg_value.c
 LLVMTypeRef cg_type(Cg *cg, DType dtype);         // of a value: bool is i1

@@ -76,9 +76,9 @@ static LLVMValueRef and_go(Cg *cg, LLVMValueRef condition, LLVMValueRef go) {
 }
 
 CgLoop cg_thread_loop(Cg *cg, LLVMValueRef total) {
-  int64_t end = 0, by = cg->kernel->threads;
+  int64_t end = 0, by = tir_thread_count(cg->active);
   bool wraps = cg_const(total, &end) && end + by > INT32_MAX;
-  return (CgLoop){.lo = cg->thread, .hi = total, .step = cg_i32(cg, by), .may_wrap = wraps};
+  return (CgLoop){.lo = cg->position, .hi = total, .step = cg_i32(cg, by), .may_wrap = wraps};
 }
 
 CgLoop cg_begin_loop(Cg *cg, CgLoop loop) {
@@ -350,4 +350,8 @@ void emit_sync_warp(Cg *cg, const TirOp *op) {
   int count = tir_thread_count(cg->active);
   if (count < WARP) lanes = ((UINT32_C(1) << count) - 1) << cg->active.lo % WARP;
   nvvm_warp_sync(cg, lanes);
+}
+
+void emit_set_max_nreg(Cg *cg, const TirOp *op) {
+  nvvm_set_max_registers(cg, (int)op->attrs[NREG_count], op->attrs[NREG_inc] != 0);
 }

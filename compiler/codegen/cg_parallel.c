@@ -143,7 +143,7 @@ static int64_t register_in(const CgParallel *parallel, const TirValue *root, con
 
 // The same register in every thread, or -1. Threads that differ in one bit suffice to tell layouts apart.
 static int64_t common_register(Cg *cg, const TirValue *root, const IndexForm *forms) {
-  int64_t reg = register_in(cg->parallel, root, forms, 0), threads = cg->kernel->threads;
+  int64_t reg = register_in(cg->parallel, root, forms, 0), threads = tir_thread_count(cg->active);
   for (int64_t t = 1; t < threads && reg >= 0; t *= 2) {
     int64_t other = register_in(cg->parallel, root, forms, t);
     if (other != reg && other != -2) return -1;

@@ -150,7 +150,7 @@ static void keep_results(Reduce *r) {
 }
 
 static LLVMValueRef thread_digit(Cg *cg, LayoutMode mode) {
-  LLVMValueRef above = LLVMBuildUDiv(cg->builder, cg->thread, cg_i32(cg, mode.stride), "");
+  LLVMValueRef above = LLVMBuildUDiv(cg->builder, cg->position, cg_i32(cg, mode.stride), "");
   return LLVMBuildURem(cg->builder, above, cg_i32(cg, mode.extent), "");
 }
 

@@ -75,6 +75,7 @@ static const CgEmit common_emit[OP_COUNT] = {
     // synchronisation; a `wait` is gone by now
     [OP_sync_threads] = emit_sync_threads,
     [OP_sync_warp] = emit_sync_warp,
+    [OP_set_max_nreg] = emit_set_max_nreg,
     [OP_mbar_init] = emit_mbar_init,
     [OP_fence_mbarrier_init] = emit_fence_mbarrier_init,
     [OP_mbar_arrive] = emit_mbar_arrive,

@@ -15,7 +15,7 @@ static void coordinates_of(const Type *type, int64_t element, int64_t *out) {
 // element = sum of digit x stride; the digits are those of the thread number.
 static LLVMValueRef thread_element(Cg *cg, const Layout *layout) {
   LLVMBuilderRef b = cg->builder;
-  LLVMValueRef element = cg_i32(cg, 0), rest = cg->thread;
+  LLVMValueRef element = cg_i32(cg, 0), rest = cg->position;
   for (int i = 0; i < layout->nthread_modes; i++) {
     LLVMValueRef extent = cg_i32(cg, layout->thread[i].extent);
     LLVMValueRef digit = LLVMBuildURem(b, rest, extent, "");
@@ -95,7 +95,7 @@ LLVMValueRef cg_fragment_owns(Cg *cg, const CgFragment *f, LLVMValueRef const *c
 
 LLVMValueRef cg_fragment_first_holder(Cg *cg, const Layout *layout) {
   LLVMBuilderRef b = cg->builder;
-  LLVMValueRef first = NULL, rest = cg->thread;
+  LLVMValueRef first = NULL, rest = cg->position;
   for (int i = 0; i < layout->nthread_modes; i++) {
     LLVMValueRef extent = cg_i32(cg, layout->thread[i].extent);
     LLVMValueRef digit = LLVMBuildURem(b, rest, extent, "");
@@ -104,7 +104,7 @@ LLVMValueRef cg_fragment_first_holder(Cg *cg, const Layout *layout) {
     LLVMValueRef zero = LLVMBuildICmp(b, LLVMIntEQ, digit, cg_i32(cg, 0), "");
     first = first ? LLVMBuildAnd(b, first, zero, "") : zero;
   }
-  if (layout_threads(layout) >= cg->kernel->threads) return first;
+  if (layout_threads(layout) >= tir_thread_count(cg->active)) return first;
   LLVMValueRef inside = LLVMBuildICmp(b, LLVMIntEQ, rest, cg_i32(cg, 0), "");
   return first ? LLVMBuildAnd(b, first, inside, "") : inside;
 }

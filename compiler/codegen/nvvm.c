@@ -60,6 +60,12 @@ void nvvm_trap(Cg *cg) {
   effect(cg, "llvm.trap", 0, NULL);
 }
 
+void nvvm_set_max_registers(Cg *cg, int count, bool more) {
+  LLVMValueRef args[] = {imm32(cg, count)};
+  effect(cg, more ? "llvm.nvvm.setmaxnreg.inc.sync.aligned.u32" : "llvm.nvvm.setmaxnreg.dec.sync.aligned.u32",
+         1, args);
+}
+
 void nvvm_warp_sync(Cg *cg, uint32_t lanes) {
   LLVMValueRef args[] = {LLVMConstInt(cg->i32, lanes, false)};
   effect(cg, "llvm.nvvm.bar.warp.sync", 1, args);

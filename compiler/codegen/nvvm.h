@@ -13,7 +13,8 @@ LLVMValueRef nvvm_block_idx(Cg *cg, int dim);
 void nvvm_barrier_sync(Cg *cg, int id, int count, bool aligned);
 #define ALL_LANES UINT32_MAX
 void nvvm_warp_sync(Cg *cg, uint32_t lanes);  // of the warp
-void nvvm_trap(Cg *cg);                       // stops the kernel with an error
+void nvvm_set_max_registers(Cg *cg, int count, bool more);
+void nvvm_trap(Cg *cg);  // stops the kernel with an error
 LLVMValueRef nvvm_shfl_idx(Cg *cg, LLVMValueRef value, int lane);
 LLVMValueRef nvvm_shfl_bfly(Cg *cg, LLVMValueRef value,
                             int mask);  // from the lane whose number differs in mask

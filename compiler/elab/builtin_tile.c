@@ -1,4 +1,4 @@
-// Tile operations and synchronisation. Shapes and spaces are judged by the op tables (ops/), element types
+// Tile operations. Shapes and spaces are judged by the op tables (ops/), element types
 // and extents that a unit can do by the target (select); here operands become buffers and views.
 #include "elab/elab_internal.h"
 
@@ -57,6 +57,30 @@ static Value run_copy(Elab *e, const Call *call) {
                           &args[1]))
     return value_poison();
   tile_initial_attrs(OP_copy, attrs);
+  if (tile_emit(e, OP_copy, 3, args, spans, attrs, call->span)) tile_set_by(e, args[1]);
+  return value_none();
+}
+
+// Bytes are announced to the barrier; the author arrives and waits.
+static Value run_tma_copy(Elab *e, const Call *call) {
+  TirValue *args[3] = {0};
+  int64_t attrs[OP_MAX_ATTRS];
+  const Span spans[3] = {call->spans[0], call->spans[1], call->spans[2]};
+  if (!elab_placed(e, call->span, "tma_copy", true)) return value_poison();
+  if (!tile_copy_operands(e, &call->args[0], call->spans[0], &call->args[1], call->spans[1], &args[0],
+                          &args[1]))
+    return value_poison();
+  bool load = args[1]->type.space == SPACE_SHARED, barrier = given(&call->args[2]);
+  if (load != barrier) {
+    diag_error(e->ds, DIAG_call_arguments, barrier ? call->spans[2] : call->span,
+               load ? "tma_copy to shared memory needs barrier=: the one to which its bytes are announced"
+                    : "tma_copy from shared memory takes no barrier: wait for it with tma_store_wait()");
+    return value_none();
+  }
+  if (barrier) args[2] = tile_barrier(e, &call->args[2], call->spans[2], "barrier");
+  if (barrier && !args[2]) return value_none();
+  tile_initial_attrs(OP_copy, attrs);
+  attrs[COPY_explicit] = true;
   if (tile_emit(e, OP_copy, 3, args, spans, attrs, call->span)) tile_set_by(e, args[1]);
   return value_none();
 }
@@ -246,6 +270,7 @@ static Value run_tcgen05_gemm(Elab *e, const Call *call) {
 const Builtin builtins_tile[] = {
     {"copy", "src dst coalesced_width~ disable_tma! eviction_policy~ loop_layout! prefer_instruction!",
      run_copy},
+    {"tma_copy", "src dst barrier? eviction_policy~ annotations!", run_tma_copy},
     {"fill", "buffer value", run_fill},
     {"clear", "buffer", run_clear},
     {"gemm",
@@ -254,107 +279,5 @@ const Builtin builtins_tile[] = {
     {"tcgen05_gemm",
      "A B C transpose_A|trans_A? transpose_B|trans_B? policy~ clear_accum? k_pack~ wg_wait~ mbar? use_2cta!",
      run_tcgen05_gemm},
-    {NULL, NULL, NULL},
-};
-
-// ---- synchronisation
-
-static Value effect(Elab *e, const Call *call, OpKind kind, bool together) {
-  if (!elab_placed(e, call->span, call->builtin->name, together)) return value_poison();
-  staged_effect(e, kind, 0, NULL, call->span);
-  return value_none();
-}
-
-static Value run_sync_threads(Elab *e, const Call *call) {
-  return effect(e, call, OP_sync_threads, true);
-}
-static Value run_fence_proxy_async(Elab *e, const Call *call) {
-  return effect(e, call, OP_fence_proxy_async, false);
-}
-static Value run_fence_before(Elab *e, const Call *call) {
-  return effect(e, call, OP_tcgen05_fence_before, false);
-}
-static Value run_fence_after(Elab *e, const Call *call) {
-  return effect(e, call, OP_tcgen05_fence_after, false);
-}
-
-static bool in_parallel(Elab *e, const Call *call) {
-  for (const Region *region = e->region; region; region = region->parent) {
-    if (region->kind != REGION_PARALLEL) continue;
-    diag_error(e->ds, DIAG_placement, call->span, "'%s' cannot stand in Parallel", call->builtin->name);
-    diag_note(e->ds, region->span, "Parallel is here");
-    return true;
-  }
-  return false;
-}
-
-static Value run_wait_parity(Elab *e, const Call *call) {
-  TirValue *args[2];
-  if (!elab_placed(e, call->span, "mbarrier_wait_parity", false) || in_parallel(e, call))
-    return value_poison();
-  args[0] = tile_barrier(e, &call->args[0], call->spans[0], "the barrier");
-  args[1] = staged_index(e, &call->args[1], call->spans[1], "a parity");
-  int64_t parity;
-  if (!args[0] || !args[1]) return value_poison();
-  if (tir_const_int(args[1], &parity) && parity != 0 && parity != 1) {
-    diag_error(e->ds, DIAG_value_kind, call->spans[1], "the parity is %lld; legal are 0 and 1",
-               (long long)parity);
-    return value_poison();
-  }
-  staged_effect(e, OP_mbarrier_wait_parity, 2, args, call->span);
-  return value_none();
-}
-
-static Value run_arrive(Elab *e, const Call *call) {
-  if (!elab_placed(e, call->span, "mbarrier_arrive", false) || in_parallel(e, call)) return value_poison();
-  TirValue *barrier = tile_barrier(e, &call->args[0], call->spans[0], "the barrier");
-  if (barrier) staged_effect(e, OP_mbar_arrive, 1, &barrier, call->span);
-  return value_none();
-}
-
-static bool read_dim(Elab *e, const Call *call, int64_t *out) {
-  *out = 0;
-  if (!given(&call->args[0])) return true;
-  if (!need_int(e, &call->args[0], call->spans[0], "the dimension", out)) return false;
-  if (*out >= 0 && *out <= 2) return true;
-  diag_error(e->ds, DIAG_value_kind, call->spans[0], "dimension %lld; legal are 0, 1 and 2", (long long)*out);
-  return false;
-}
-
-// Threads are numbered along x alone.
-static Value run_get_thread_binding(Elab *e, const Call *call) {
-  int64_t dim;
-  if (!elab_placed(e, call->span, "get_thread_binding", false) || !read_dim(e, call, &dim))
-    return value_poison();
-  if (dim != 0) return value_int(0);
-  return value_staged(elab_thread_idx(e));
-}
-
-static Value run_get_block_binding(Elab *e, const Call *call) {
-  int64_t dim;
-  if (!elab_placed(e, call->span, "get_block_binding", false) || !read_dim(e, call, &dim))
-    return value_poison();
-  if (!e->block_idx[dim]) return value_int(0);
-  return value_staged(e->block_idx[dim]);
-}
-
-static Value run_get_thread_extent(Elab *e, const Call *call) {
-  int64_t dim;
-  if (!elab_placed(e, call->span, "get_thread_extent", false) || !read_dim(e, call, &dim))
-    return value_poison();
-  return value_int(dim == 0 ? e->threads : 1);
-}
-
-const Builtin builtins_sync[] = {
-    {"sync_threads", "barrier_id! arrive_count!", run_sync_threads},
-    {"fence_proxy_async", "space~", run_fence_proxy_async},
-    {"tcgen05_before_thread_sync", "", run_fence_before},
-    {"tcgen05_after_thread_sync", "", run_fence_after},
-    {"mbarrier_wait_parity", "mbarrier parity", run_wait_parity},
-    {"mbarrier_arrive", "mbarrier cta_id!", run_arrive},
-    {"get_thread_binding", "dim?", run_get_thread_binding},
-    {"get_thread_bindings", "", NULL},
-    {"get_block_binding", "dim?", run_get_block_binding},
-    {"get_thread_extent", "dim?", run_get_thread_extent},
     {NULL, NULL, NULL},
 };

@@ -87,11 +87,15 @@ bool elab_placed(Elab *e, Span span, const char *what, bool together) {
     diag_note(e->ds, parallel->span, "Parallel is here");
     return false;
   }
-  if (together && (e->region->thread_dependent || tir_role_of(e->b.block))) {
-    diag_error(e->ds, DIAG_not_supported, span,
-               "%s under a condition that threads may decide differently: warp roles are not supported yet",
+  if (together && e->region->thread_dependent) {
+    diag_error(e->ds, DIAG_placement, span,
+               "%s is done by the active threads together, and stands under a condition that they may decide "
+               "differently",
                what);
     diag_note(e->ds, e->region->parted, "the condition is here");
+    diag_hint(e->ds,
+              "a condition on the thread index alone that is true for a range of threads makes a role, as "
+              "`if tx < 32:` does");
     return false;
   }
   return true;

@@ -238,6 +238,9 @@ static const OpDef core_ops[] = {
                            .noperands = 1},
     [OP_tcgen05_fence_before] = {.name = "tcgen05_fence_before", .group = GROUP_SYNC},
     [OP_tcgen05_fence_after] = {.name = "tcgen05_fence_after", .group = GROUP_SYNC},
+    [OP_set_max_nreg] = {.name = "set_max_nreg",
+                         .group = GROUP_SYNC,
+                         .attrs = {{.name = "count"}, {.name = "inc", .kind = ATTR_BOOL}}},
 };
 
 static bool is_arithmetic(OpKind kind) {

@@ -145,6 +145,7 @@ enum { FOR_kind, FOR_stages };  // LoopKind; num_stages, 0 when not given
 enum { FOR_LO, FOR_HI, FOR_STEP, FOR_GO, FOR_OPERANDS };
 enum { ROLE_lo, ROLE_hi, ROLE_arm };  // threads lo to hi - 1; arm: another arm of the branch before it
 enum { SYNC_id, SYNC_count };         // sync_threads: named barrier and its threads; 0, 0: not chosen, or all
+enum { NREG_count, NREG_inc };        // set_max_nreg: registers a thread; inc: more than before
 enum { EXPECT_arrive };               // mbar_expect_tx
 enum { VIEW_drop };                   // mask of source dimensions that the result lacks
 enum { ACCESS_in_bounds };            // load, store: proven, no guard needed

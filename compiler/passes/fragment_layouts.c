@@ -7,6 +7,7 @@
 #include "passes/fragment_layouts.h"
 
 #include "passes/hazards.h"
+#include "passes/thread_groups.h"
 
 typedef struct {
   TirValue *value;  // an alloc's result, or the first variable of a Parallel loop
@@ -415,10 +416,10 @@ static void write_layouts(Solver *s) {
   }
 }
 
-bool lay_out_fragments(PassCx *cx, TirKernel *kernel) {
-  Solver solver = {.cx = cx, .threads = kernel->threads, .ok = true};
+static bool lay_out_group(PassCx *cx, const ThreadGroup *group) {
+  Solver solver = {.cx = cx, .threads = tir_thread_count(group->threads), .ok = true};
   Solver *s = &solver;
-  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  TirOpList ops = group->ops;
   check_threads(s, ops);
   if (!s->ok) return false;
   find_replicated(s, ops);
@@ -432,4 +433,12 @@ bool lay_out_fragments(PassCx *cx, TirKernel *kernel) {
   }
   if (s->ok) write_layouts(s);
   return s->ok;
+}
+
+// Roles share no fragments, so each range of threads is a problem of its own.
+bool lay_out_fragments(PassCx *cx, TirKernel *kernel) {
+  ThreadGroups groups = {0};
+  bool ok = thread_groups(cx, kernel, tile_collect(cx->scratch, kernel->body), &groups);
+  for (int i = 0; i < groups.len && ok; i++) ok = lay_out_group(cx, &groups.data[i]);
+  return ok;
 }

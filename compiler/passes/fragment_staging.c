@@ -6,7 +6,7 @@
 // A Parallel loop sees a fragment as it was before the loop, save where one of its iterations stores: stores at places
 // other than the loop's own go to the buffer, from which the fragment is read back behind the loop. Copies between
 // fragments that are spread differently, copies between TMEM and a fragment spread otherwise, and slices in tile ops
-// go the same way. Buffers are shared by all stagings of one type; the barriers pass sees them as any others.
+// go the same way. Buffers are shared by all stagings of one type and range of threads; the barriers pass sees them as any others.
 #include "passes/fragment_staging.h"
 
 #include "passes/fragment_layouts.h"
@@ -15,13 +15,15 @@
 #include "target/rules.h"
 
 typedef struct {
-  TirValue *view;  // what has the fragment's shape
-  bool taken;      // by another fragment of the op at hand
+  TirValue *view;      // what has the fragment's shape
+  TirThreads threads;  // that use it: those of other roles may run at the same time
+  bool taken;          // by another fragment of the op at hand
 } Staging;
 
 typedef struct {
   PassCx *cx;
   TirKernel *kernel;
+  TirThreads threads;  // of the op at hand
   VEC(Staging) stagings;
   bool ok;
 } Stager;
@@ -57,12 +59,14 @@ static TirValue *staging_for(Stager *s, const TirValue *fragment, Span span) {
   wanted.space = SPACE_SHARED;
   for (int i = 0; i < s->stagings.len; i++) {
     Staging *staging = &s->stagings.data[i];
-    if (staging->taken || !type_equal(&staging->view->type, &wanted)) continue;
+    bool same_threads = staging->threads.lo == s->threads.lo && staging->threads.hi == s->threads.hi;
+    if (staging->taken || !same_threads || !type_equal(&staging->view->type, &wanted)) continue;
     staging->taken = true;
     return staging->view;
   }
   Staging staging = new_staging(s, &wanted, span);
   staging.taken = true;
+  staging.threads = s->threads;
   vec_push(s->cx->scratch, &s->stagings, staging);
   return staging.view;
 }
@@ -237,7 +241,7 @@ static TirValue *new_fragment(Stager *s, TirOp *op, const TirValue *like, Layout
 static void stage_tmem_move(Stager *s, TirOp *op, int i) {
   TirValue *fragment = op->args[i];
   Layout rows;
-  if (!layout_row(&fragment->type, s->kernel->threads, &rows)) return;  // reported by the solver
+  if (!layout_row(&fragment->type, tir_thread_count(s->threads), &rows)) return;  // reported by the solver
   if (layout_equal(&rows, fragment->layout)) return;
   TirValue *part = new_fragment(s, op, fragment, rows), *staging = staging_for(s, fragment, op->span);
   bool reads = tile_access(op, i) == READS;
@@ -284,6 +288,7 @@ bool stage_fragments(PassCx *cx, TirKernel *kernel) {
   for (int i = 0; i < ops.len && s.ok; i++) {
     TirOp *op = ops.data[i];
     release_stagings(&s);
+    s.threads = tir_active_threads(op->parent);
     if (op->kind == OP_parallel)
       stage_loop(&s, op);
     else if (tile_is(op))

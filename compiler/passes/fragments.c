@@ -10,7 +10,8 @@
 
 typedef struct {
   TirValue *fragment;
-  int begin, end;  // numbers of the first and last op that uses it
+  int begin, end;      // numbers of the first and last op that uses it
+  TirThreads threads;  // that use it
 } Life;
 
 static int number_of(TirOpList ops, const TirOp *op) {
@@ -37,16 +38,25 @@ static void extend(TirOpList ops, Life *life, int use) {
 }
 
 static Life life_of(TirOpList ops, TirValue *fragment) {
-  Life life = {fragment, -1, -1};
+  Life life = {.fragment = fragment, .begin = -1, .end = -1};
   for (int i = 0; i < ops.len; i++)
-    for (int a = 0; a < ops.data[i]->nargs; a++)
-      if (ops.data[i]->args[a] == fragment) extend(ops, &life, i);
+    for (int a = 0; a < ops.data[i]->nargs; a++) {
+      if (ops.data[i]->args[a] != fragment) continue;
+      life.threads = tir_active_threads(ops.data[i]->parent);
+      extend(ops, &life, i);
+    }
   return life;
 }
 
 // Registers that a thread's part takes: one a value, since ptxas packs none.
 static int64_t registers_of(const TirValue *fragment) {
   return layout_registers(fragment->layout);
+}
+
+// Whether a thread that holds one holds the other at op number `at`.
+static bool held_with(const Life *life, const Life *other, int at) {
+  bool same_threads = life->threads.lo < other->threads.hi && other->threads.lo < life->threads.hi;
+  return same_threads && other->begin <= at && other->end >= at;
 }
 
 static bool is_replicated(const TirValue *fragment) {
@@ -56,17 +66,18 @@ static bool is_replicated(const TirValue *fragment) {
          layout_threads(fragment->layout) > 1;
 }
 
-static void report_registers(PassCx *cx, const Life *lives, int count, int at, int64_t sum) {
+static void report_registers(PassCx *cx, const Life *lives, int count, const Life *life, int64_t sum) {
   const TirValue *largest = NULL;
+  int at = life->begin;
   for (int i = 0; i < count; i++) {
-    if (lives[i].begin > at || lives[i].end < at) continue;
+    if (!held_with(life, &lives[i], at)) continue;
     if (!largest || registers_of(lives[i].fragment) > registers_of(largest)) largest = lives[i].fragment;
   }
   diag_error(cx->ds, DIAG_fragment_registers, largest->op->span,
              "fragments live at once need %lld registers of each thread; there are %d for them",
              (long long)sum, cx->target->fragment_registers);
   for (int i = 0; i < count; i++) {
-    if (lives[i].begin > at || lives[i].end < at) continue;
+    if (!held_with(life, &lives[i], at)) continue;
     diag_note(cx->ds, lives[i].fragment->op->span, "%s takes %lld%s", tir_buffer_name(lives[i].fragment),
               (long long)registers_of(lives[i].fragment),
               is_replicated(lives[i].fragment) ? ": every thread holds all of it" : "");
@@ -86,10 +97,10 @@ static bool check_registers(PassCx *cx, TirKernel *kernel) {
     int at = lives.data[i].begin;
     int64_t sum = 0;
     for (int k = 0; k < lives.len; k++)
-      if (at >= 0 && lives.data[k].begin <= at && lives.data[k].end >= at)
+      if (at >= 0 && held_with(&lives.data[i], &lives.data[k], at))
         sum += registers_of(lives.data[k].fragment);
     if (sum <= cx->target->fragment_registers) continue;
-    report_registers(cx, lives.data, lives.len, at, sum);
+    report_registers(cx, lives.data, lives.len, &lives.data[i], sum);
     return false;
   }
   return true;

@@ -21,6 +21,7 @@
 typedef struct {
   PassCx *cx;
   TirKernel *kernel;
+  int threads;             // that do the run
   TirOpList all;           // ops of the kernel
   VEC(TirValue *) barred;  // fragments that cannot be cut
   int64_t rows, columns;   // of the run's tile
@@ -116,10 +117,10 @@ static const TirOp *run_member(const Cutter *c, const TirOp *op) {
 static bool adopt_tile(Cutter *c, const TirOp *op) {
   Type type = {0};
   if (op->kind == OP_parallel) type = fragment_loop_type(op);
+  c->threads = tir_thread_count(tir_active_threads(op->parent));
   for (int i = 0; i < op->nargs && op->kind != OP_parallel; i++)
     if (tile_is(op) && tile_is_fragment(op->args[i])) type = op->args[i]->type;
-  if (type.rank != 2 || !type_is_static(&type) || !layout_row(&type, c->kernel->threads, &c->row))
-    return false;
+  if (type.rank != 2 || !type_is_static(&type) || !layout_row(&type, c->threads, &c->row)) return false;
   const int columns = 1;
   enum { ROWS_OF_WARP = 32 };  // of so few rows each warp has all, and the columns are spread over the warps
   if (type.shape[0] == ROWS_OF_WARP) return false;
@@ -256,7 +257,7 @@ static bool suits_panels(const Cutter *c, int64_t piece) {
 }
 
 static int64_t choose_piece(const Cutter *c) {
-  int groups = c->kernel->threads / 128;
+  int groups = c->threads / 128;
   int64_t fallback = 0;
   for (int64_t piece = 32 * groups; piece >= 8 * groups; piece /= 2) {
     if (c->columns % piece || !suits_panels(c, piece)) continue;
@@ -299,7 +300,7 @@ static Layout *piece_layout(Cutter *c, Shape shape, int64_t piece) {
   const int columns = 1;
   Layout *layout = ARENA_NEW(c->cx->module->arena, Layout), row;
   Type tile = type_buffer(DTYPE_f32, SPACE_FRAGMENT, 2, (int64_t[]){c->rows, piece});
-  if (!layout_row(&tile, c->kernel->threads, &row)) BUG("a piece of %d columns has no layout", (int)piece);
+  if (!layout_row(&tile, c->threads, &row)) BUG("a piece of %d columns has no layout", (int)piece);
   *layout = row;
   if (shape == SHAPE_ACROSS) layout_project(&row, &tile, &columns, 1, layout);
   return layout;

@@ -23,6 +23,12 @@ static void list_guards(const Remarks *r, TextBuf *out) {
   }
 }
 
+static bool guards_are_static(const Remarks *r) {
+  for (int i = 0; i < r->kernel->guards.len; i++)
+    if (!type_is_static(&r->kernel->guards.data[i].tensor->type)) return false;
+  return true;
+}
+
 static void on_variants(const Remarks *r) {
   TextBuf names = {.arena = r->scratch};
   list_guards(r, &names);
@@ -33,11 +39,11 @@ static void on_variants(const Remarks *r) {
                 "bytes and no size is 0; and with copies by threads, for the others",
                 r->kernel->name, names.data);
   else if (r->kernel->guards.len)
-    diag_remark(r->ds, r->kernel->span,
-                "kernel %s is compiled once, with TMA, since all sizes are fixed: a launch where the address "
-                "or a stride of "
-                "%s is no multiple of 16 bytes is refused",
-                r->kernel->name, names.data);
+    diag_remark(
+        r->ds, r->kernel->span,
+        "kernel %s is compiled once, with TMA, since %s: a launch where the address or a stride of %s is no "
+        "multiple of 16 bytes is refused",
+        r->kernel->name, guards_are_static(r) ? "all sizes are fixed" : "copies ask for it", names.data);
   else
     diag_remark(r->ds, r->kernel->span, "kernel %s is compiled once: it does not use TMA", r->kernel->name);
 }

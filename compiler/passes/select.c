@@ -54,7 +54,8 @@ static void add_guard(PassCx *cx, TirKernel *kernel, TirValue *tensor, bool stor
   vec_push(cx->module->arena, &kernel->guards, ((TirGuard){tensor, store}));
 }
 
-// Guards for every TMA copy; true when a tensor with sizes known only at launch has one.
+// Guards for every TMA copy; true when threads would do one of them for launches that it does not hold for: a copy that
+// does not ask for TMA, of a tensor with sizes known only at launch.
 static bool add_guards(PassCx *cx, TirKernel *kernel) {
   TirOpList ops = tile_collect(cx->scratch, kernel->body);
   bool launch_decides = false;
@@ -65,7 +66,8 @@ static bool add_guards(PassCx *cx, TirKernel *kernel) {
     if ((path != PATH_TMA_LOAD && path != PATH_TMA_STORE) || !tile_move(op, &src, &dst)) continue;
     TirValue *tensor = tir_root(path == PATH_TMA_LOAD ? src : dst);
     add_guard(cx, kernel, tensor, path == PATH_TMA_STORE);
-    launch_decides = launch_decides || !type_is_static(&tensor->type);
+    bool asked = tile_attr(op, "explicit", 0);
+    launch_decides = launch_decides || (!asked && !type_is_static(&tensor->type));
   }
   return launch_decides;
 }
@@ -79,7 +81,11 @@ static bool lower(PassCx *cx, TirKernel *kernel, bool tma) {
 // The copy of the kernel is made before anything is changed, and dropped when it turns out not to be needed;
 // the pipeline then brings it through this pass like any other kernel.
 bool pass_select(PassCx *cx, TirKernel *kernel) {
-  if (kernel->variant == VARIANT_GENERAL) return lower(cx, kernel, false);
+  if (kernel->variant == VARIANT_GENERAL) {
+    bool lowered = lower(cx, kernel, false);
+    if (lowered) add_guards(cx, kernel);
+    return lowered;
+  }
   int before = cx->module->kernels.len;
   TirKernel *general = kernel->variant == VARIANT_ONLY ? tir_kernel_clone(cx->module, kernel) : NULL;
   bool ok = lower(cx, kernel, true);

@@ -40,6 +40,8 @@ bool rule_tma_box(const Target *target, const RuleTile *tile, int span, int64_t 
 // Why the TMA cannot carry out a copy between these buffers, whatever its guard says; NULL: it can once the guard holds.
 const char *rule_tma_obstacle(const Target *target, TirValue *src, TirValue *dst);
 bool rule_tma_legal(const Target *target, TirValue *src, TirValue *dst);
+// The same for a copy that only the TMA may do. False: reported, with the bytes.
+bool rule_check_tma(const Target *target, const TirOp *op, Diags *ds);
 
 // A copy without a path, for passes that need one.
 TirOp *rule_make_copy(TirBuilder *b, TirValue *src, TirValue *dst);

@@ -6,6 +6,8 @@
 // the copy is left to the threads.
 #include "target/rules.h"
 
+#include <stdio.h>
+
 enum { UNIT = 16, TILE_ALIGN = 128, MAX_BOXES = 64 };
 
 RuleTile rule_tile(TirValue *buffer) {
@@ -104,9 +106,22 @@ static bool tma_dtype(DType dtype) {
   return false;
 }
 
+static bool visit_product(void *root, TirOp *op) {
+  const OpDef *def = op_def(op->kind);
+  for (int i = 0; i < op->nargs && i < def->noperands; i++)
+    if (def->operands[i].index && op->args[i] && tir_root(op->args[i]) == root) return false;
+  return true;
+}
+
+// Whether the buffer may turn out to be laid out with a swizzle.
+static bool may_swizzle(const Target *target, TirValue *root) {
+  TirBlock *body = root->op->parent->kernel->body;
+  return rule_shared_span(target, &root->type, false) != 0 || !tir_walk(body, visit_product, root);
+}
+
 // The shared tile must be whole rows, one block of them, that starts on a TMA address whatever the span turns
-// out to be. NULL: it is.
-static const char *shared_obstacle(TirValue *buffer) {
+// out to be: with a swizzle, at a multiple of its pattern's 8 rows. NULL: it is.
+static const char *shared_obstacle(const Target *target, TirValue *buffer) {
   RuleTile tile = rule_tile(buffer);
   const Type *root = &tile.root->type;
   int inner = root->rank - 1;
@@ -121,8 +136,11 @@ static const char *shared_obstacle(TirValue *buffer) {
     start = tir_gcd(start, tile.start[d].multiple * stride);
     stride *= root->shape[d];
   }
-  if (start % 8 == 0 && start * row_bytes(root) % TILE_ALIGN == 0) return NULL;
-  return "the shared side does not start at a multiple of 8 rows and 128 bytes";
+  if (start * row_bytes(root) % TILE_ALIGN)
+    return "the shared side does not start at a multiple of 128 bytes";
+  if (start % 8 && may_swizzle(target, tile.root))
+    return "the shared side does not start at a multiple of 8 rows, as its swizzle demands";
+  return NULL;
 }
 
 static bool fixed_rows_legal(const RuleTile *tile) {
@@ -155,7 +173,7 @@ const char *rule_tma_obstacle(const Target *target, TirValue *src, TirValue *dst
   if (global->type.rank != shared->type.rank) return "the sides have different numbers of dimensions";
   RuleTile tile = rule_tile(global);
   const char *why = global_obstacle(&tile, store);
-  if (!why) why = shared_obstacle(shared);
+  if (!why) why = shared_obstacle(target, shared);
   if (why) return why;
   // The tile's last dimension must be the tensor's: only there the elements are adjacent.
   if (tile.dim[global->type.rank - 1] != tile.root->type.rank - 1)
@@ -172,4 +190,40 @@ const char *rule_tma_obstacle(const Target *target, TirValue *src, TirValue *dst
 
 bool rule_tma_legal(const Target *target, TirValue *src, TirValue *dst) {
   return rule_tma_obstacle(target, src, dst) == NULL;
+}
+
+// Where the tile's rows start in those of its root, in bytes, as far as it is known.
+static const char *start_text(TirRange start, int64_t bytes, char *out, size_t room) {
+  if (start.lo == start.hi)
+    snprintf(out, room, "at byte %lld", (long long)(start.lo * bytes));
+  else
+    snprintf(out, room, "at multiples of %lld bytes, as far as is known",
+             (long long)(start.multiple * bytes));
+  return out;
+}
+
+bool rule_check_tma(const Target *target, const TirOp *op, Diags *ds) {
+  TirValue *src = op->args[0], *dst = op->args[1];
+  const char *why = rule_tma_obstacle(target, src, dst);
+  if (!why) return true;
+  bool moves = (src->type.space == SPACE_GLOBAL && dst->type.space == SPACE_SHARED) ||
+               (src->type.space == SPACE_SHARED && dst->type.space == SPACE_GLOBAL);
+  if (!moves) {
+    diag_error(ds, DIAG_tma_copy, op->span, "TMA cannot do this copy from %s to %s memory: %s",
+               space_name(src->type.space), space_name(dst->type.space), why);
+    return false;
+  }
+  TirValue *global = src->type.space == SPACE_GLOBAL ? src : dst;
+  RuleTile tile = rule_tile(global);
+  int inner = tile.root->type.rank - 1;
+  int64_t bytes = dtype_bytes(tile.root->type.dtype);
+  char start[64];
+  diag_error(ds, DIAG_tma_copy, op->span,
+             "TMA cannot do this copy: %s; rows of the tile have %lld bytes and start %s, and TMA moves "
+             "multiples of "
+             "%d bytes from multiples of %d",
+             why, (long long)(tile.extent[inner] * bytes),
+             start_text(tile.start[inner], bytes, start, sizeof start), UNIT, UNIT);
+  diag_hint(ds, "copy(…) does it with threads where TMA cannot");
+  return false;
 }

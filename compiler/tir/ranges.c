@@ -149,6 +149,18 @@ static TirRange thread_index(const TirOp *op) {
   return (TirRange){0, threads > 0 ? threads - 1 : 1023, 1};
 }
 
+// Of numbers that are not negative: `and` has no bit that one of them lacks, `or` and `xor` none that both lack.
+static TirRange bits(OpKind kind, TirRange a, TirRange b) {
+  if (kind == OP_and && (a.lo >= 0 || b.lo >= 0)) {
+    int64_t hi = a.lo < 0 ? b.hi : b.lo < 0 || a.hi < b.hi ? a.hi : b.hi;
+    return (TirRange){0, hi, 1};
+  }
+  if (a.lo < 0 || b.lo < 0 || a.hi > INT32_MAX || b.hi > INT32_MAX) return unknown;
+  int64_t most = 1;
+  while (most <= a.hi || most <= b.hi) most *= 2;
+  return (TirRange){0, most - 1, 1};
+}
+
 static TirRange binary(const TirOp *op, int depth) {
   TirRange a = range_of(op->args[0], depth), b = range_of(op->args[1], depth);
   bool known = b.lo == b.hi;
@@ -157,6 +169,7 @@ static TirRange binary(const TirOp *op, int depth) {
   if (op->kind == OP_mul) return multiply(a, b);
   if (op->kind == OP_min) return smaller(a, b);
   if (op->kind == OP_max) return negate(smaller(negate(a), negate(b)));
+  if (op->kind == OP_and || op->kind == OP_xor || op->kind == OP_or) return bits(op->kind, a, b);
   if (op->kind == OP_shl && known && b.lo >= 0 && b.lo < 31) return multiply(a, constant(INT64_C(1) << b.lo));
   if (!known) return unknown;
   if (op->kind == OP_floordiv) return divide(a, b.lo, false);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "tir/roles.h"
 #include "tir/text.h"
 #include "tir/verify_internal.h"
 
@@ -129,10 +130,15 @@ static bool check_shared_layout(Verifier *v, const TirOp *op, const Type *type, 
   return true;
 }
 
+static bool visit_other_role(void *threads, TirOp *op) {
+  return op->kind != OP_role || tir_thread_count(tir_active_threads(op->bodies[0])) != *(int64_t *)threads;
+}
+
+// A fragment is spread over all threads or those of a role.
 static bool check_fragment_layout(Verifier *v, const TirOp *op, const Layout *layout) {
   if (layout->kind != LAYOUT_FRAGMENT) return verify_fail(v, op, "a fragment has a layout of another kind");
   int64_t threads = layout_threads(layout);
-  if (threads == v->kernel->threads) return true;
+  if (threads == v->kernel->threads || !tir_walk(v->kernel->body, visit_other_role, &threads)) return true;
   return verify_fail(v, op, "is laid out over %" PRId64 " threads, the kernel has %d", threads,
                      v->kernel->threads);
 }

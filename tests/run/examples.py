@@ -153,6 +153,7 @@ EXAMPLES = {
     "cast": (MATRICES, matrix_inputs, "B", lambda inputs: to_bf16(inputs["A"]), exact),
     "vector_add": ([(4096,), (1000,), (1,)], vector_inputs, "C", lambda inputs: inputs["A"] + inputs["B"], exact),
     "gemm": (GEMMS, gemm_inputs, "C", product, near),
+    "gemm_ws": (GEMMS[:-1], gemm_inputs, "C", product, near),
     "gemm_async": (GEMMS, gemm_inputs, "C", product, near),
     "gemm_fp8": ([(256, 256, 256), (129, 257, 80), (1, 16, 16), (130, 64, 0)], fp8_inputs, "C", scaled_product, near),
     "gemm_int8": ([(256, 256, 256), (65, 144, 80), (1, 1, 1), (130, 64, 0)], int8_inputs, "C", int8_product, exact),

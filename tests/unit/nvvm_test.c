@@ -73,6 +73,8 @@ static void use_values(Cg *cg, LLVMValueRef shared, LLVMValueRef x) {
   nvvm_barrier_sync(cg, 1, 64, true);
   nvvm_barrier_sync(cg, 1, 64, false);
   nvvm_warp_sync(cg, ALL_LANES);
+  nvvm_set_max_registers(cg, 24, false);
+  nvvm_set_max_registers(cg, 200, true);
 }
 
 static void build_kernel(Cg *cg) {

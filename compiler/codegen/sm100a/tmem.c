@@ -60,6 +60,7 @@ LLVMValueRef sm100a_tmem_address(Cg *cg, const TirOp *op, const CgPlace *place, 
 }
 
 static LLVMValueRef warp_index(Cg *cg) {
+  if (cg->warp) return cg->warp;
   return nvvm_shfl_idx(cg, LLVMBuildLShr(cg->builder, cg->thread, cg_i32(cg, 5), ""), 0);
 }
 
@@ -120,7 +121,7 @@ static bool fills_words(const TmemMove *m) {
 
 static bool begin_move(Cg *cg, const TirOp *op, const TirValue *tmem, const TirValue *fragment, TmemMove *m) {
   *m = (TmemMove){.op = op, .fragment = fragment, .place = cg_place(cg, tmem)};
-  int64_t threads = cg->kernel->threads, row;
+  int64_t threads = tir_thread_count(cg->active), row;
   if (fragment->op->kind != OP_alloc || !fragment->layout || threads % LANES) {
     cg_unsupported(cg, op, "it takes a whole fragment and whole warpgroups");
     return false;
@@ -137,7 +138,8 @@ static bool begin_move(Cg *cg, const TirOp *op, const TirValue *tmem, const TirV
   }
   LLVMValueRef warp = warp_index(cg);
   m->start = add_lane_quarter(cg, cg_i32(cg, 0), warp);
-  LLVMValueRef group = LLVMBuildLShr(cg->builder, warp, cg_i32(cg, 2), "");
+  LLVMValueRef group = LLVMBuildLShr(
+      cg->builder, LLVMBuildSub(cg->builder, warp, cg_i32(cg, cg->active.lo / WARP), ""), cg_i32(cg, 2), "");
   m->start = LLVMBuildAdd(cg->builder, m->start,
                           LLVMBuildMul(cg->builder, group, cg_i32(cg, m->share / m->packed), ""), "");
   return true;
@@ -299,15 +301,16 @@ static LLVMValueRef fill_word(Cg *cg, const TirOp *op) {
 
 // The first warpgroup fills.
 void sm100a_tmem_fill(Cg *cg, const TirOp *op) {
-  if (cg->kernel->threads < LANES) {
+  if (tir_thread_count(cg->active) < LANES) {
     cg_unsupported(cg, op, "it takes a warpgroup");
     return;
   }
   LLVMValueRef word = fill_word(cg, op);
   LLVMValueRef warp = warp_index(cg), quarter = add_lane_quarter(cg, cg_i32(cg, 0), warp);
-  bool all = cg->kernel->threads == LANES;
-  CgIf branch =
-      cg_begin_if(cg, all ? NULL : LLVMBuildICmp(cg->builder, LLVMIntULT, warp, cg_i32(cg, LANES / 32), ""));
+  bool all = tir_thread_count(cg->active) == LANES;
+  CgIf branch = cg_begin_if(
+      cg, all ? NULL
+              : LLVMBuildICmp(cg->builder, LLVMIntULT, warp, cg_i32(cg, (cg->active.lo + LANES) / WARP), ""));
   fill_tile(cg, op, quarter, word);
   nvvm_tcgen05_wait_st(cg);
   cg_end_if(cg, branch);
