@@ -450,8 +450,11 @@ Value eval_raw(Elab *e, const Expr *expr) {
 }
 
 Value eval(Elab *e, const Expr *expr) {
+  int next_id = e->kernel ? e->kernel->next_id : 0;
   Value raw = eval_raw(e, expr);
-  bool fresh = expr->kind == EXPR_CALL || expr->kind == EXPR_CONDITIONAL;
+  // A variable that the expression makes stays one; `a if c else v` reads the variable v that there was before.
+  bool made = raw.kind == VALUE_CELL && raw.staged->id >= next_id;
+  bool fresh = expr->kind == EXPR_CALL || (expr->kind == EXPR_CONDITIONAL && made);
   bool element =
       raw.kind == VALUE_TILE && raw.tile->points_only && raw.tile->buffer->type.space != SPACE_BARRIER;
   if (!element && !(raw.kind == VALUE_CELL && !fresh)) return raw;
