@@ -46,28 +46,6 @@ static void add_shared(Cg *cg) {
 
 // ---- entry functions
 
-typedef struct {
-  const TirValue *tensor;
-  bool written;
-} WriteQuery;
-
-static bool visit_write(void *context, TirOp *op) {
-  WriteQuery *query = context;
-  const OpDef *def = op_def(op->kind);
-  for (int i = 0; i < op->nargs && i < def->noperands; i++) {
-    if (!(def->operands[i].access & WRITES) || !op->args[i] || op->args[i]->type.kind != TYPE_BUFFER)
-      continue;
-    if (tir_root(op->args[i]) == query->tensor) query->written = true;
-  }
-  return !query->written;
-}
-
-static bool is_written(const TirKernel *kernel, const TirValue *tensor) {
-  WriteQuery query = {tensor, false};
-  tir_walk(kernel->body, visit_write, &query);
-  return query.written;
-}
-
 static LLVMTypeRef param_type(Cg *cg, const TirParam *param) {
   switch (param->kind) {
   case PARAM_POINTER:
@@ -98,7 +76,7 @@ static void add_string_attribute(Cg *cg, unsigned index, const char *name, const
 
 static void attribute_param(Cg *cg, const TirParam *param, unsigned index) {
   if (param->kind == PARAM_POINTER) {
-    if (!is_written(cg->kernel, param->value)) add_attribute(cg, index, "noalias", 0);
+    if (!(tir_access(cg->kernel, param->value) & WRITES)) add_attribute(cg, index, "noalias", 0);
   } else if (param->kind == PARAM_MAP) {
     unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5);
     LLVMTypeRef map = LLVMArrayType2(cg->i8, 128);

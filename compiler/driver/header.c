@@ -37,6 +37,10 @@ static const char prelude_arithmetic[] =
     "static inline int64_t tile_xor(int64_t a, int64_t b) { return a ^ b; }\n"
     "static inline int64_t tile_not(int64_t a) { return !a; }\n"
     "static inline int64_t tile_neg(int64_t a) { return -a; }\n"
+    "static inline int64_t tile_shl(int64_t a, int64_t b) { return b >= 0 && b < 63 ? a * (INT64_C(1) << b) "
+    ": 0; }\n"
+    "static inline int64_t tile_shr(int64_t a, int64_t b) { return b >= 0 && b < 63 ? a >> b : 0; }\n"
+    "static inline int64_t tile_abs(int64_t a) { return a < 0 ? -a : a; }\n"
     "static inline int64_t tile_select(int64_t c, int64_t a, int64_t b) { return c ? a : b; }\n";
 
 static const char prelude_launch[] =
@@ -161,7 +165,7 @@ static bool write_tensor_field(Writer *w, const TirOp *op) {
   const TirValue *tensor = op->results[0];
   int rank = tensor->type.rank;
   textbuf_printf(&w->out, "  CUdeviceptr %s;  // %s, %s\n", c_name(w, op), dtype_name(tensor->type.dtype),
-                 access_names[launch_access(w->kernel, tensor)]);
+                 access_names[tir_access(w->kernel, tensor)]);
   if (rank > 1)
     textbuf_printf(&w->out, "  int64_t %s_stride[%d];  // in elements, outermost first; 0: dense\n",
                    c_name(w, op), rank - 1);

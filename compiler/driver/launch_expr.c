@@ -29,10 +29,10 @@ const char *launch_c_size(Arena *arena, const TirOp *op) {
 }
 
 static bool is_evaluable(OpKind kind) {
-  static const OpKind kinds[] = {OP_add,      OP_sub,     OP_mul, OP_floordiv, OP_floormod, OP_truncdiv,
-                                 OP_truncmod, OP_ceildiv, OP_min, OP_max,      OP_lt,       OP_le,
-                                 OP_gt,       OP_ge,      OP_eq,  OP_ne,       OP_and,      OP_or,
-                                 OP_xor,      OP_not,     OP_neg, OP_select};
+  static const OpKind kinds[] = {
+      OP_add, OP_sub, OP_mul, OP_floordiv, OP_floormod, OP_truncdiv, OP_truncmod, OP_ceildiv, OP_min,
+      OP_max, OP_lt,  OP_le,  OP_gt,       OP_ge,       OP_eq,       OP_ne,       OP_and,     OP_or,
+      OP_xor, OP_not, OP_neg, OP_select,   OP_shl,      OP_shr,      OP_abs};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (kinds[i] == kind) return true;
   return false;
@@ -79,26 +79,4 @@ bool launch_expr_print(TextBuf *out, const TirValue *value, ExprStyle style, Spa
                                        : "this value depends on something that cannot be computed at launch: "
                                          "only sizes, integer parameters and integers can");
   return false;
-}
-
-typedef struct {
-  const TirValue *tensor;
-  unsigned access;
-} AccessSearch;
-
-static bool visit_access(void *context, TirOp *op) {
-  AccessSearch *search = context;
-  const OpDef *def = op_def(op->kind);
-  for (int i = 0; i < op->nargs && i < def->noperands; i++)
-    if (def->operands[i].access && op->args[i] && op->args[i]->type.kind == TYPE_BUFFER &&
-        tir_root(op->args[i]) == search->tensor)
-      search->access |= def->operands[i].access;
-  return true;
-}
-
-unsigned launch_access(const TirKernel *kernel, const TirValue *tensor) {
-  AccessSearch search = {tensor, 0};
-  tir_walk(kernel->body, visit_access, &search);
-  search.access &= READS | WRITES;
-  return search.access ? search.access : READS;
 }

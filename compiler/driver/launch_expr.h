@@ -21,7 +21,4 @@ bool launch_is_sm_count(const TirOp *op);
 // How C names the size or scalar.
 const char *launch_c_size(Arena *arena, const TirOp *op);
 
-// How the kernel treats a tensor, from the access of every op on it or a view of it: READS, WRITES or both.
-unsigned launch_access(const TirKernel *kernel, const TirValue *tensor);
-
 #endif

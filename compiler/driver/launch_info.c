@@ -40,7 +40,7 @@ static bool write_tensor(Writer *w, const TirOp *op) {
   static const char *const access_names[] = {"read", "read", "write", "readwrite"};
   const TirValue *tensor = op->results[0];
   textbuf_printf(&w->out, "tensor %s %s %s", op->name, dtype_name(tensor->type.dtype),
-                 access_names[launch_access(w->kernel, tensor)]);
+                 access_names[tir_access(w->kernel, tensor)]);
   for (int i = 0; i < op->nargs; i++) {
     textbuf_puts(&w->out, " ");
     if (!write_expr(w, op->args[i], op->span)) return false;

@@ -196,6 +196,7 @@ const Builtin builtins_loop[] = {
     {"Pipelined", "*bounds num_stages? order! stage! sync! group!", run_pipelined},
     {"Parallel", "*extents coalesced_width~ loop_layout! prefer_async~", run_parallel},
     {"grid", "*extents", run_grid},
+    {"assume", "condition", launch_assume},
     {"Kernel", "*grid threads? cluster_dims! prelude! is_cpu!", run_kernel},
     {NULL, NULL, NULL},
 };

@@ -300,8 +300,10 @@ void launch_check(Elab *e, TirValue *condition, Span span, const char *what) {
   tir_check(&e->b, condition, intern(e->names, text));
 }
 
-static bool always_runs(const Region *region) {
-  return region->kind == REGION_HOST || region->kind == REGION_KERNEL;
+// Whether every block comes here: no loop or branch around, and no return before that some take.
+static bool always_runs(const Elab *e) {
+  bool host = e->region->kind == REGION_HOST;
+  return host || (e->region->kind == REGION_KERNEL && e->b.block == e->kernel->body);
 }
 
 static void report_device_assertion(Elab *e, const Stmt *stmt) {
@@ -318,7 +320,7 @@ void exec_assert(Elab *e, const Stmt *stmt) {
   if (value_is_staged(&condition) && !constant) {
     TirValue *test = staged_condition(e, &condition, expr->span);
     if (!test) return;
-    if (tir_in_launch(test) && always_runs(e->region))
+    if (tir_in_launch(test) && always_runs(e))
       launch_check(e, test, stmt->span, assert_text(e, stmt));
     else
       report_device_assertion(e, stmt);
@@ -327,4 +329,20 @@ void exec_assert(Elab *e, const Stmt *stmt) {
   if (constant ? number != 0 : value_truth(&condition)) return;
   diag_error(e->ds, DIAG_assertion, stmt->span, "assertion failed: %s", assert_text(e, stmt));
   note_operands(e, expr);
+}
+
+// What the author promises: false at compile time is a mistake, what the runtime knows it checks, and of the rest
+// nothing is made.
+Value launch_assume(Elab *e, const Call *call) {
+  int64_t known;
+  TirValue *test = staged_condition(e, &call->args[0], call->spans[0]);
+  if (!test) return value_poison();
+  if (tir_const_int(test, &known)) {
+    if (!known)
+      diag_error(e->ds, DIAG_assertion, call->span, "this assumption is false: %s",
+                 elab_text(e, call->spans[0]));
+  } else if (tir_in_launch(test) && always_runs(e)) {
+    launch_check(e, test, call->span, elab_text(e, call->spans[0]));
+  }
+  return value_none();
 }

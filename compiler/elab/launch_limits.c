@@ -1,4 +1,4 @@
-// Sums and products of sizes that the device computes in 32 bits. The runtime computes them in 64, so it can say
+// Sums, products and shifts of sizes that the device computes in 32 bits. The runtime computes them in 64, so it can say
 // when one would wrap on the device: each that might gets a launch-time check. What only the grid or a
 // dimension needs is the runtime's alone.
 #include <inttypes.h>
@@ -33,22 +33,34 @@ static Usage find_usage(Elab *e) {
 
 // Whether the runtime can compute it: from sizes and scalars. `parts` counts down.
 static bool computable(const TirValue *value, int *parts) {
-  static const OpKind kinds[] = {OP_add,      OP_sub,     OP_mul, OP_floordiv,
-                                 OP_floormod, OP_ceildiv, OP_min, OP_max};
+  static const OpKind kinds[] = {OP_add,      OP_sub,      OP_mul,     OP_floordiv, OP_floormod,
+                                 OP_truncdiv, OP_truncmod, OP_ceildiv, OP_min,      OP_max,
+                                 OP_shl,      OP_shr,      OP_neg,     OP_abs,      OP_select};
   const TirOp *op = value->op;
-  if (--*parts < 0 || value->type.dtype != DTYPE_i32) return false;
+  bool boolean = value->type.dtype == DTYPE_bool,
+       wanted = boolean && op_def(op->kind)->group == GROUP_COMPARE;
+  if (--*parts < 0 || (value->type.dtype != DTYPE_i32 && !boolean)) return false;
   if (op->kind == OP_size || op->kind == OP_param || op->kind == OP_const) return true;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (op->kind == kinds[i]) return computable(op->args[0], parts) && computable(op->args[1], parts);
-  return false;
+    wanted = wanted || (op->kind == kinds[i] && !boolean);
+  wanted = wanted || (op->kind == OP_cast && op->args[0]->type.dtype == DTYPE_bool);
+  for (int i = 0; wanted && i < op->nargs; i++) wanted = computable(op->args[i], parts);
+  return wanted;
 }
 
 static int64_t larger(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
+static bool shifted_out(const TirOp *op) {
+  TirRange a = tir_known_range(op->args[0]), b = tir_known_range(op->args[1]);
+  return b.lo < 0 || b.hi > 30 || a.hi > INT32_MAX >> b.hi;
+}
+
 // The largest magnitude of the result; operands are within 32 bits, or have a check of their own.
 static bool may_wrap(const TirOp *op) {
+  if (op->kind == OP_shl) return tir_known_range(op->args[0]).lo < 0 || shifted_out(op);
+  if (op->kind == OP_neg || op->kind == OP_abs) return tir_known_range(op->args[0]).lo == INT32_MIN;
   if (op->kind != OP_add && op->kind != OP_sub && op->kind != OP_mul) return false;
   TirRange a = tir_known_range(op->args[0]), b = tir_known_range(op->args[1]);
   if (op->kind == OP_add) return a.hi + b.hi > INT32_MAX || a.lo + b.lo < INT32_MIN;

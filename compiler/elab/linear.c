@@ -1,6 +1,7 @@
 // What can be said about staged integers without running them: whether two differ by a constant (the extent
 // of `A[k * 64 : (k + 1) * 64]`), and what a value is in the first round of the loops around it.
 #include "elab/elab_internal.h"
+#include "tir/fold.h"
 
 enum { MAX_TERMS = 16, MAX_VISITS = 512 };
 
@@ -120,67 +121,34 @@ bool staged_difference(TirValue *a, TirValue *b, int64_t *out) {
   return !sum.failed;
 }
 
-// What the device would compute from two small integers; false where that is no plain arithmetic.
-static bool fold(OpKind kind, int64_t a, int64_t b, int64_t *out) {
-  bool divides = b != 0 && !(a == INT64_MIN && b == -1);
-  if (kind == OP_add) return !__builtin_add_overflow(a, b, out);
-  if (kind == OP_sub) return !__builtin_sub_overflow(a, b, out);
-  if (kind == OP_mul) return !__builtin_mul_overflow(a, b, out);
-  if (kind == OP_floordiv || kind == OP_floormod) {
-    if (divides) *out = kind == OP_floordiv ? comptime_floordiv(a, b) : comptime_floormod(a, b);
-    return divides;
-  }
-  if (kind == OP_lt)
-    *out = a < b;
-  else if (kind == OP_le)
-    *out = a <= b;
-  else if (kind == OP_gt)
-    *out = a > b;
-  else if (kind == OP_ge)
-    *out = a >= b;
-  else if (kind == OP_eq)
-    *out = a == b;
-  else if (kind == OP_ne)
-    *out = a != b;
-  else if (kind == OP_and)
-    *out = a & b;
-  else if (kind == OP_or)
-    *out = a | b;
-  else if (kind == OP_xor)
-    *out = a ^ b;
-  else if (kind == OP_min)
-    *out = a < b ? a : b;
-  else if (kind == OP_max)
-    *out = a > b ? a : b;
-  else
-    return false;
-  return true;
+static bool first_value(const TirValue *value, int depth, FoldValue *out);
+
+static bool first_of_operands(const TirOp *op, DType dtype, int depth, FoldValue *out) {
+  FoldValue a, b = {DTYPE_i32, 0};
+  OpGroup group = op_def(op->kind)->group;
+  if (op->nargs < 1 || op->nargs > 2 || !first_value(op->args[0], depth, &a)) return false;
+  if (op->nargs == 2 && !first_value(op->args[1], depth, &b)) return false;
+  if (op->kind == OP_cast) return fold_cast(dtype, a, out);
+  if (group == GROUP_UNARY) return fold_unary(op->kind, a, out);
+  return (group == GROUP_BINARY || group == GROUP_COMPARE) && fold_binary(op->kind, a, b, out);
 }
 
-static bool first_value(const TirValue *value, int depth, int64_t *out);
-
-static bool first_of_binary(const TirOp *op, int depth, int64_t *out) {
-  int64_t a, b;
-  if (op->nargs != 2 || !first_value(op->args[0], depth + 1, &a) || !first_value(op->args[1], depth + 1, &b))
+static bool first_value(const TirValue *value, int depth, FoldValue *out) {
+  int64_t number;
+  if (!value || depth == 0 || value->type.kind != TYPE_SCALAR || dtype_is_float(value->type.dtype))
     return false;
-  return fold(op->kind, a, b, out);
-}
-
-static bool first_value(const TirValue *value, int depth, int64_t *out) {
-  if (!value || depth > 24) return false;
-  if (tir_const_int(value, out)) return true;
-  const TirOp *op = value->op;
-  if (op->kind == OP_for) return first_value(op->args[0], depth + 1, out);
-  if (op->kind == OP_cast && !dtype_is_float(value->type.dtype) && !dtype_is_float(op->args[0]->type.dtype))
-    return first_value(op->args[0], depth + 1, out);
-  if (op->kind == OP_not && first_value(op->args[0], depth + 1, out)) {
-    *out = !*out;
+  if (tir_const_int(value, &number)) {
+    *out = (FoldValue){value->type.dtype, number};
     return true;
   }
-  OpGroup group = op_def(op->kind)->group;
-  return (group == GROUP_BINARY || group == GROUP_COMPARE) && first_of_binary(op, depth, out);
+  if (value->op->kind == OP_for) return first_value(value->op->args[FOR_LO], depth - 1, out);
+  return first_of_operands(value->op, value->type.dtype, depth - 1, out);
 }
 
 bool staged_first_value(const TirValue *value, int64_t *out) {
-  return first_value(value, 0, out);
+  enum { MAX_DEPTH = 24 };
+  FoldValue first;
+  if (!first_value(value, MAX_DEPTH, &first)) return false;
+  *out = first.bits;
+  return true;
 }

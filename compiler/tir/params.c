@@ -33,3 +33,24 @@ TirParams tir_params(Arena *arena, const TirKernel *kernel) {
   add_declared(arena, &params, kernel, OP_param, PARAM_SCALAR);
   return params;
 }
+
+typedef struct {
+  const TirValue *tensor;
+  unsigned access;
+} AccessSearch;
+
+static bool visit_access(void *context, TirOp *op) {
+  AccessSearch *search = context;
+  const OpDef *def = op_def(op->kind);
+  for (int i = 0; i < op->nargs && i < def->noperands; i++)
+    if (def->operands[i].access && op->args[i] && op->args[i]->type.kind == TYPE_BUFFER &&
+        tir_root(op->args[i]) == search->tensor)
+      search->access |= def->operands[i].access;
+  return true;
+}
+
+unsigned tir_access(const TirKernel *kernel, const TirValue *tensor) {
+  AccessSearch search = {tensor, 0};
+  tir_walk(kernel->body, visit_access, &search);
+  return search.access ? search.access : READS;
+}

@@ -25,6 +25,8 @@ typedef VEC(TirParam) TirParams;
 // variant.
 const char *tir_entry_name(Arena *arena, const TirKernel *kernel);
 
+// What the kernel's body does with a tensor: READS, WRITES or both; READS when it is not touched.
+unsigned tir_access(const TirKernel *kernel, const TirValue *tensor);
 TirParams tir_params(Arena *arena, const TirKernel *kernel);
 
 #endif
