@@ -6,6 +6,7 @@
 // it needs because the smem pass aligns the buffer to the pattern (PTX ISA 5.5.7, blackwell 7.3).
 #include "codegen/cg.h"
 
+#include "codegen/fragment.h"
 #include "codegen/nvvm.h"
 #include "target/rules.h"
 
@@ -110,8 +111,17 @@ LLVMValueRef cg_shared_swizzled(Cg *cg, const CgPlace *place, LLVMValueRef linea
   return LLVMBuildXor(cg->builder, linear, LLVMBuildShl(cg->builder, phase, cg_i32(cg, 4), ""), "");
 }
 
+static LLVMValueRef local_address(Cg *cg, const CgPlace *place, LLVMValueRef const *root_index) {
+  const Type *type = &place->root->type;
+  LLVMValueRef element = row_number(cg, type, root_index);
+  element = LLVMBuildMul(cg->builder, element, cg_i32(cg, type->shape[type->rank - 1]), "");
+  element = LLVMBuildAdd(cg->builder, element, root_index[type->rank - 1], "");
+  return cg_register(cg, place->root, element);
+}
+
 LLVMValueRef cg_address(Cg *cg, const CgPlace *place, LLVMValueRef const *root_index) {
   if (place->root->type.space == SPACE_GLOBAL) return global_address(cg, place, root_index);
+  if (place->root->type.space == SPACE_LOCAL) return local_address(cg, place, root_index);
   LLVMValueRef offset = cg_shared_swizzled(cg, place, cg_shared_linear(cg, place, root_index));
   return cg_offset_pointer(cg, cg->storage[place->root->id], offset);
 }
@@ -157,6 +167,11 @@ void emit_alloc(Cg *cg, const TirOp *op) {
     break;
   case SPACE_FRAGMENT:
     storage = fragment_registers(cg, root);
+    break;
+  case SPACE_LOCAL:
+    storage = cg_alloca(
+        cg, LLVMArrayType2(cg_memory_type(cg, root->type.dtype), (uint64_t)type_elements(&root->type)),
+        "local");
     break;
   case SPACE_GLOBAL:
   case SPACE_COUNT:
@@ -285,7 +300,8 @@ void emit_store(Cg *cg, const TirOp *op) {
     return;
   }
   CgElement element = cg_element(cg, op, 2);
-  CgIf branch = cg_begin_if(cg, cg_both(cg, element.inside, cg->may_store));
+  bool own = cg_place(cg, buffer)->root->type.space == SPACE_LOCAL;  // each thread stores to its own
+  CgIf branch = cg_begin_if(cg, own ? element.inside : cg_both(cg, element.inside, cg->may_store));
   LLVMBuildStore(cg->builder, value, element.address);
   cg_end_if(cg, branch);
 }

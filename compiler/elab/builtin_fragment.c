@@ -45,8 +45,9 @@ static TirValue *fragment_like(Elab *e, const TirValue *buffer, Span span) {
 static bool fold_buffers(Elab *e, const Call *call, TirValue *src, TirValue *dst, const int64_t *attrs) {
   TirValue *args[2] = {src, dst};
   const Span spans[2] = {call->spans[0], call->spans[1]};
-  bool staged = src->type.space == SPACE_TMEM;  // select brings accumulators to fragments
-  if (!staged && !is_whole_fragment(src)) {
+  // select brings accumulators to fragments; an array of each thread is refused
+  bool as_it_is = src->type.space == SPACE_TMEM || src->type.space == SPACE_LOCAL;
+  if (!as_it_is && !is_whole_fragment(src)) {
     args[0] = type_is_static(&src->type) ? fragment_like(e, src, call->spans[0]) : src;
     if (!copy_tile(e, src, args[0], call->spans[0])) return false;
   }

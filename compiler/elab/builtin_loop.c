@@ -192,7 +192,7 @@ const Builtin builtins_loop[] = {
     {"range", "*bounds", run_range},
     {"serial", "*bounds annotations~", run_serial},
     {"unroll", "*bounds explicit~ unroll_factor~ annotations~", run_unroll},
-    {"vectorized", "*bounds annotations~", run_serial},
+    {"vectorized", "*bounds annotations~", run_unroll},
     {"Pipelined", "*bounds num_stages? order! stage! sync! group!", run_pipelined},
     {"Parallel", "*extents coalesced_width~ loop_layout! prefer_async~", run_parallel},
     {"grid", "*extents", run_grid},

@@ -135,7 +135,8 @@ static Value allocate(Elab *e, const Call *call, Space space) {
   int64_t shape[TYPE_MAX_RANK];
   DType dtype;
   Name name = e->naming ? e->naming : intern(e->names, call->builtin->name + strlen("alloc_"));
-  if (!elab_placed(e, call->span, call->builtin->name, true) || !read_shape(e, call, &rank, shape) ||
+  if (!elab_placed(e, call->span, call->builtin->name, space != SPACE_LOCAL) ||
+      !read_shape(e, call, &rank, shape) ||
       !need_dtype(e, &call->args[1], call->spans[1], "the element type of a buffer", &dtype))
     return value_poison();
   TirBuilder b = at_kernel_level(e, call->span);
@@ -149,6 +150,9 @@ static Value run_alloc_shared(Elab *e, const Call *call) {
 }
 static Value run_alloc_fragment(Elab *e, const Call *call) {
   return allocate(e, call, SPACE_FRAGMENT);
+}
+static Value run_alloc_local(Elab *e, const Call *call) {
+  return allocate(e, call, SPACE_LOCAL);
 }
 static Value run_alloc_tmem(Elab *e, const Call *call) {
   return allocate(e, call, SPACE_TMEM);
@@ -233,6 +237,7 @@ const Builtin builtins_memory[] = {
     {"symbolic", "names dtype~", run_sizes},
     {"alloc_shared", "shape dtype scope~", run_alloc_shared},
     {"alloc_fragment", "shape dtype scope~", run_alloc_fragment},
+    {"alloc_local", "shape dtype scope~", run_alloc_local},
     {"alloc_tmem", "shape dtype", run_alloc_tmem},
     {"deallocate_tmem", "buffer", run_deallocate_tmem},
     {"alloc_var", "dtype value? init? scope~", run_alloc_var},

@@ -44,11 +44,47 @@ void tile_initial_attrs(OpKind kind, int64_t *out) {
 
 // ---- copy, fill, clear
 
+// A thread's own array: what touches one is done by each thread for itself.
+static bool is_local(const Value *value) {
+  const TirValue *buffer = value->kind == VALUE_BUFFER ? value->staged
+                           : value->kind == VALUE_TILE ? value->tile->buffer
+                                                       : NULL;
+  return buffer && buffer->type.space == SPACE_LOCAL;
+}
+
+// Nested loops over dst's elements, unrolled where short: dst = src, or the value where src is NULL.
+static bool set_elements(Elab *e, TirValue *src, TirValue *value, TirValue *dst, Span span) {
+  TirValue *index[TYPE_MAX_RANK];
+  TirBuilder b = e->b;
+  b.span = span;
+  for (int d = 0; d < dst->type.rank; d++) {
+    TirOp *loop = tir_for(&b, LOOP_UNROLL, tir_int(&b, 0), tir_int(&b, dst->type.shape[d]), tir_int(&b, 1));
+    index[d] = loop->results[0];
+    b = tir_builder_at_end(e->module, loop->bodies[0], span);
+  }
+  if (src) value = tir_cast(&b, dst->type.dtype, tir_load(&b, src, index, src->type.rank));
+  tir_store(&b, dst, value, index, dst->type.rank);
+  return true;
+}
+
+static bool copy_elements(Elab *e, TirValue *src, TirValue *dst, Span span) {
+  bool shared_by_threads[] = {src->type.space == SPACE_FRAGMENT || src->type.space == SPACE_TMEM,
+                              dst->type.space == SPACE_FRAGMENT || dst->type.space == SPACE_TMEM};
+  if (!shared_by_threads[0] && !shared_by_threads[1]) return set_elements(e, src, NULL, dst, span);
+  const TirValue *local = src->type.space == SPACE_LOCAL ? src : dst, *other = local == src ? dst : src;
+  diag_error(e->ds, DIAG_operand_space, span,
+             "%s is each thread's own, %s is in %s memory and belongs to all", tir_buffer_name(local),
+             tir_buffer_name(other), space_name(other->type.space));
+  diag_hint(e->ds, "set its elements in a Parallel loop, or go through shared memory");
+  return false;
+}
+
 static Value run_copy(Elab *e, const Call *call) {
   TirValue *args[3] = {0};
   int64_t attrs[OP_MAX_ATTRS];
   const Span spans[3] = {call->spans[0], call->spans[1], {0, 0}};
-  if (!elab_placed(e, call->span, "copy", true)) return value_poison();
+  bool own = is_local(&call->args[0]) || is_local(&call->args[1]);
+  if (!elab_placed(e, call->span, "copy", !own)) return value_poison();
   const Value *width = &call->args[2];
   int64_t number;
   bool none = width->kind == VALUE_ABSENT || width->kind == VALUE_NONE;
@@ -56,6 +92,10 @@ static Value run_copy(Elab *e, const Call *call) {
   if (!tile_copy_operands(e, &call->args[0], call->spans[0], &call->args[1], call->spans[1], &args[0],
                           &args[1]))
     return value_poison();
+  if (own) {
+    copy_elements(e, args[0], args[1], call->span);
+    return value_none();
+  }
   tile_initial_attrs(OP_copy, attrs);
   if (tile_emit(e, OP_copy, 3, args, spans, attrs, call->span)) tile_set_by(e, args[1]);
   return value_none();
@@ -89,10 +129,15 @@ static Value fill_with(Elab *e, const Call *call, const Value *value, Span value
   TirValue *args[2];
   int64_t attrs[OP_MAX_ATTRS];
   const Span spans[2] = {call->spans[0], value_span};
-  if (!elab_placed(e, call->span, call->builtin->name, true)) return value_poison();
+  bool own = is_local(&call->args[0]);
+  if (!elab_placed(e, call->span, call->builtin->name, !own)) return value_poison();
   args[0] = tile_operand(e, &call->args[0], call->spans[0], "what is filled");
   args[1] = args[0] ? staged_as(e, value, args[0]->type.dtype, value_span) : NULL;
   if (!args[1]) return value_poison();
+  if (own) {
+    set_elements(e, NULL, args[1], args[0], call->span);
+    return value_none();
+  }
   tile_initial_attrs(OP_fill, attrs);
   if (tile_emit(e, OP_fill, 2, args, spans, attrs, call->span)) tile_set_by(e, args[0]);
   return value_none();

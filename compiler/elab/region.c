@@ -171,6 +171,7 @@ static bool element_allowed(Elab *e, const TirValue *buffer, Span span, const ch
   case SPACE_FRAGMENT:  // the fragments pass knows which thread holds it
   case SPACE_GLOBAL:
   case SPACE_SHARED:
+  case SPACE_LOCAL:
   case SPACE_COUNT:
     break;
   }

@@ -26,7 +26,8 @@ static bool same_place(const TirOp *store, TirThreads threads) {
 
 static bool visit_store(void *context, TirOp *op) {
   Elab *e = context;
-  if (op->kind != OP_store || tir_root(op->args[0])->type.space == SPACE_FRAGMENT) return true;
+  Space space = op->kind == OP_store ? tir_root(op->args[0])->type.space : SPACE_FRAGMENT;
+  if (space == SPACE_FRAGMENT || space == SPACE_LOCAL) return true;
   TirThreads threads = tir_active_threads(op->parent);
   if (!same_place(op, threads) || !tir_differs_among(op->args[1], threads) || may_be_one_thread(op, threads))
     return true;

@@ -64,7 +64,8 @@ static bool number_root(void *context, TirOp *op) {
   Hazards *hazards = context;
   for (int i = 0; i < op->nresults; i++) {
     TirValue *value = op->results[i];
-    bool shared_state = value->type.kind == TYPE_BUFFER && value->type.space != SPACE_FRAGMENT;
+    bool shared_state = value->type.kind == TYPE_BUFFER && value->type.space != SPACE_FRAGMENT &&
+                        value->type.space != SPACE_LOCAL;
     if (shared_state && op->kind != OP_view)
       map_put(hazards->index, value, (void *)(intptr_t)++hazards->count);
   }
@@ -214,7 +215,9 @@ static bool collect(void *context, TirOp *op) {
   for (int i = 0; i < op->nargs && i < def->noperands; i++) {
     TirValue *arg = op->args[i];
     if (!arg || arg->type.kind != TYPE_BUFFER || !def->operands[i].access) continue;
-    if (arg->type.space == SPACE_FRAGMENT || arg->type.space == SPACE_BARRIER) continue;
+    if (arg->type.space == SPACE_FRAGMENT || arg->type.space == SPACE_BARRIER ||
+        arg->type.space == SPACE_LOCAL)
+      continue;
     Effect effect = {slot_of(effects->hazards, arg), def->operands[i].access, arg->type.space};
     vec_push(effects->arena, &effects->list, effect);
   }

@@ -66,7 +66,8 @@ static void search_cell(Search *search, const TirValue *cell) {
 }
 
 static void search_load(Search *search, const TirOp *op) {
-  if (op->args[0]->type.space == SPACE_FRAGMENT) search->found = true;
+  if (op->args[0]->type.space == SPACE_FRAGMENT || op->args[0]->type.space == SPACE_LOCAL)
+    search->found = true;
   push_args(search, op);
   push_control(search, op);
 }

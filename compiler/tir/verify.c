@@ -160,7 +160,7 @@ static bool check_alloc(Verifier *v, const TirOp *op) {
                     : type->space == SPACE_FRAGMENT ? TIR_FRAGMENTS
                     : type->space == SPACE_TMEM     ? TIR_TMEM_PLACED
                                                     : TIR_SMEM_PLACED;
-  if (!layout) return !fact(v, needed) || verify_fail(v, op, "has no layout");
+  if (!layout) return type->space == SPACE_LOCAL || !fact(v, needed) || verify_fail(v, op, "has no layout");
   switch (type->space) {
   case SPACE_SHARED:
   case SPACE_BARRIER:
@@ -170,6 +170,7 @@ static bool check_alloc(Verifier *v, const TirOp *op) {
   case SPACE_TMEM:
     return check_tmem_layout(v, op, layout);
   case SPACE_GLOBAL:
+  case SPACE_LOCAL:
   case SPACE_COUNT:
     break;
   }

@@ -157,9 +157,9 @@ static bool verify_control(Verifier *v, const TirOp *op) {
 
 static bool verify_alloc(Verifier *v, const TirOp *op) {
   const Type *type = &op->results[0]->type;
-  bool place = type->kind == TYPE_BUFFER &&
-               (type->space == SPACE_SHARED || type->space == SPACE_FRAGMENT || type->space == SPACE_TMEM);
-  if (!place) return verify_fail(v, op, "gives a shared, fragment or TMEM buffer");
+  bool place = type->kind == TYPE_BUFFER && (type->space == SPACE_SHARED || type->space == SPACE_FRAGMENT ||
+                                             type->space == SPACE_TMEM || type->space == SPACE_LOCAL);
+  if (!place) return verify_fail(v, op, "gives a shared, fragment, TMEM or local buffer");
   if (type->rank < 1 || !type_is_static(type) || type_elements(type) < 1 ||
       type_elements(type) > MAX_BUFFER_ELEMENTS)
     return verify_fail(v, op, "has no extents, extents known only at launch, or too large ones");

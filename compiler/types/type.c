@@ -7,7 +7,7 @@
 
 static const char *const space_names[SPACE_COUNT] = {
     [SPACE_GLOBAL] = "global",     [SPACE_SHARED] = "shared",   [SPACE_TMEM] = "tmem",
-    [SPACE_FRAGMENT] = "fragment", [SPACE_BARRIER] = "barrier",
+    [SPACE_FRAGMENT] = "fragment", [SPACE_BARRIER] = "barrier", [SPACE_LOCAL] = "local",
 };
 
 Type type_scalar(DType dtype) {

@@ -10,7 +10,15 @@
 
 enum { TYPE_MAX_RANK = 5, DIM_DYNAMIC = -1 };
 
-typedef enum { SPACE_GLOBAL, SPACE_SHARED, SPACE_TMEM, SPACE_FRAGMENT, SPACE_BARRIER, SPACE_COUNT } Space;
+typedef enum {
+  SPACE_GLOBAL,
+  SPACE_SHARED,
+  SPACE_TMEM,
+  SPACE_FRAGMENT,
+  SPACE_BARRIER,
+  SPACE_LOCAL,
+  SPACE_COUNT
+} Space;
 
 typedef enum {
   TYPE_NONE,    // an op without a value here
