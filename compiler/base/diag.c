@@ -51,6 +51,9 @@ void diags_set_source(Diags *ds, const Source *source) {
 int diags_errors(const Diags *ds) {
   return ds->errors;
 }
+int diags_repeated(const Diags *ds) {
+  return ds->repeated;
+}
 bool diags_at_limit(const Diags *ds) {
   return ds->errors >= ERROR_LIMIT;
 }
@@ -77,7 +80,10 @@ static ExtraVec open_frames(Diags *ds) {
 static void report(Diags *ds, DiagLevel level, DiagCode code, Span span, const char *format, va_list args) {
   ds->last = NULL;
   Diag diag = {.level = level, .code = code, .span = span, .text = text_vprintf(ds->arena, format, args)};
-  if (reported_before(ds, &diag)) return;
+  if (reported_before(ds, &diag)) {
+    if (level == DIAG_ERROR) ds->repeated++;
+    return;
+  }
   if (level == DIAG_ERROR && diags_at_limit(ds)) {
     ds->dropped_errors = true;
     return;

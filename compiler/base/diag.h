@@ -41,6 +41,7 @@ __attribute__((format(printf, 3, 4))) void diag_push_frame(Diags *ds, Span span,
 void diag_pop_frame(Diags *ds);
 
 int diags_errors(const Diags *ds);
+int diags_repeated(const Diags *ds);   // errors dropped since their place had the same one
 bool diags_at_limit(const Diags *ds);  // 50 errors: stop looking for more
 
 const char *diag_code_text(DiagCode code);             // "E0304"

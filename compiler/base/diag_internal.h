@@ -28,7 +28,7 @@ struct Diags {
   VEC(Diag *) list;
   ExtraVec frames;
   Diag *last;  // where notes go; NULL after a dropped diagnostic
-  int errors;
+  int errors, repeated;
   bool dropped_errors;
 };
 

@@ -25,7 +25,8 @@ bool elab_step(Elab *e, Span span) {
   if (e->stopped) return false;
   if (++e->steps > MAX_STEPS) stop(e, span, "expressions and statements", MAX_STEPS);
   if (e->kernel && e->kernel->next_id > MAX_OPS) stop(e, span, "tile IR values", MAX_OPS);
-  if (diags_at_limit(e->ds)) e->stopped = true;
+  // A loop of the compiler that finds the same mistake in every turn finds nothing more.
+  if (diags_at_limit(e->ds) || diags_repeated(e->ds) > MAX_REPEATS) e->stopped = true;
   return !e->stopped;
 }
 

@@ -14,6 +14,7 @@
 // recurse here.
 enum {
   MAX_STEPS = 2000000,
+  MAX_REPEATS = 500,
   MAX_DEPTH = 1200,
   MAX_CALLS = 64,
   MAX_REGIONS = 100,
