@@ -15,12 +15,12 @@ import tempfile
 import numpy as np
 
 import elementwise as types
-from chance import atomics, base, control, programs, protocols, reductions, tiles
+from chance import atomics, base, control, programs, protocols, reductions, roles, tiles
 from elementwise import number
 from run_case import CHECKS, SMALL, untouched
 
 KINDS = {"elements": tiles.elements, "moves": tiles.moves, "products": tiles.products, "forms": tiles.forms, "programs": programs.programs,
-         "reductions": reductions.reductions, "control": control.control, "atomics": atomics.atomics, "protocols": protocols.protocols}
+         "reductions": reductions.reductions, "control": control.control, "atomics": atomics.atomics, "protocols": protocols.protocols, "roles": roles.roles}
 HELD = base.DTYPES  # element types of results
 
 
