@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Breaks a correct kernel's protocol in one place per mutant, and asks whether the emulator notices.
 
-  mutate.py --kernel FILE.tile --tilec TILEC --tile-run TILE_RUN [--define M=256 ...]   a kernel of ours
+  mutate.py --kernel FILE.tile --tilec TILEC --tile-run TILE_RUN [--define M=256 ...]   a kernel of ours, or its PTX
   mutate.py --conformance DIR --stem NAME --emu TILE_EMU [--size-name large]            one of a folder that has conformance.py
   mutate.py --foreign DIR --stem FILE [--entry NAME] [--only CASE] --emu TILE_EMU       a kernel of tests/emulator/foreign
 
-A mutant is noticed when the run ends in a wrong result, a finding, a fault or a hang, in fair, lazy or one of the random orders.
-Prints the rate by kind and each survivor with its line. Compilers put in barriers and fences that nothing needs: survivors that
-dropped one are dropped together, one after another, and only those that the kernel can do without all at once are called redundant
-and leave the rate. --every N takes each N-th mutant of a kind only; --atleast RATE makes a lower
-rate exit with 1. The unchanged kernel must pass first, in all orders.
+A mutant is noticed when the run ends in a wrong result, a finding, a fault or a hang, in fair, lazy or one of the random orders;
+with --also, on those sizes too. Prints the rate by kind and each survivor with its line. The unchanged kernel must pass first.
+
+Compilers put in barriers and fences that nothing needs, so not every survivor is a hole. --survivors FILE is a table of those that
+somebody has looked at, a line each: KERNEL | KIND #N | STATEMENT | WHY IT IS HARMLESS (N counts the mutants of a kind). Those leave
+the rate. A survivor that is not in the table is an error, and so is a line that no survivor matches.
+--together drops all survivors that dropped something, one after another, and tells which the kernel can do without all at once.
+--every N takes each N-th mutant of a kind only; --atleast RATE makes a lower rate exit with 1.
 """
 import argparse
 import collections
@@ -181,20 +184,31 @@ class Ours:
     """A kernel of ours under tile-run, on random arrays; what it writes unchanged is what it must write."""
     def __init__(self, options, folder):
         self.ptx = os.path.join(folder, "kernel.ptx")
-        subprocess.run([options.tilec, options.kernel, "-o", self.ptx], check=True)
+        if options.kernel.endswith(".ptx"):
+            shutil.copy(options.kernel, self.ptx)
+        else:
+            subprocess.run([options.tilec, options.kernel, "-o", self.ptx], check=True)
         self.text = open(self.ptx).read()
+        self.commands = [self.prepare(options, folder, sizes) for sizes in [options.define] + [also.split() for also in options.also]]
+
+    def prepare(self, options, folder, sizes):
         run = [options.tile_run, self.ptx, "--device", "emu", "--random", "3"]
-        for size in options.define:
+        for size in sizes:
             run += ["-D", size]
         if options.entry:
-            run += ["--kernel", options.entry]
-        subprocess.run(run + ["--out", "%s=%s/want.npy" % (options.output, folder)], check=True, capture_output=True)
-        self.command = run + ["--rtol", "0", "--atol", "0", "--check", options.check, "--expect", "%s=%s/want.npy" % (options.output, folder)]
+            run += ["--kernel", options.entry.split("__")[0]]
+        want = "%s=%s/want-%s.npy" % (options.output, folder, "-".join(sizes))
+        subprocess.run(run + ["--out", want], check=True, capture_output=True)
+        return run + ["--rtol", "0", "--atol", "0", "--check", options.check, "--expect", want]
 
     def run(self, text, order):
         with open(self.ptx, "w") as file:
             file.write(text)
-        return subprocess.run(self.command + ["--order", order], capture_output=True, text=True, timeout=120)
+        for command in self.commands:
+            process = subprocess.run(command + ["--order", order], capture_output=True, text=True, timeout=120)
+            if process.returncode:
+                break
+        return process
 
 
 class Foreign:
@@ -302,16 +316,37 @@ def removed_together(kernel, text, survivors):
     return never
 
 
-def report(kernel, survivors):
-    never = removed_together(kernel, kernel.text, survivors)
-    for survivor in survivors:
-        kind, s, text = survivor
+def read_table(path, kernel):
+    """(kind, number) -> (statement, reason) of one kernel's lines."""
+    rows = {}
+    for line in open(path) if path else []:
+        if line.strip() and not line.startswith("#"):
+            name, site, statement, reason = [part.strip() for part in line.split(" | ", 3)]
+            kind, _, number = site.rpartition(" #")
+            if name == kernel:
+                rows[kind, int(number)] = statement, reason
+    return rows
+
+
+def statement_of(statement):
+    return " ".join(statement.text.split())[:60]
+
+
+def report(kernel, survivors, table, together):
+    """Prints the survivors; returns how many the table explains, and how many errors there are."""
+    never = removed_together(kernel, kernel.text, [s[:3] for s in survivors]) if together else []
+    explained = errors = 0
+    for kind, s, text, number in survivors:
+        statement, reason = table.pop((kind, number), (None, None))
         new = " ".join(text[s.start:len(text) - (len(kernel.text) - s.end)].split())[:100] or "nothing"
-        why = ""
-        if kind.startswith("drop"):
-            why = "  (redundant: no check misses it even without all others marked so)" if survivor in never else "  (another survivor does its work: noticed without both)"
-        print("survives: line %d, %s: %s -> %s%s" % (line_of(kernel.text, s.start), kind, " ".join(s.text.split())[:100], new, why))
-    return len(never), sum(survivor[0].startswith("drop") for survivor in survivors) - len(never)
+        known = statement == statement_of(s)
+        explained += known
+        errors += not known
+        note = reason if known else "NOT EXPLAINED" + ("; the table has: %s" % statement if statement else "")
+        if together and kind.startswith("drop"):
+            note += "; can go with all others" if any(row[1] is s for row in never) else "; not with all others"
+        print("survives: %s #%d | %s | line %d -> %s: %s" % (kind, number, statement_of(s), line_of(kernel.text, s.start), new, note))
+    return explained, errors
 
 
 def main():
@@ -332,6 +367,9 @@ def main():
     parser.add_argument("--emu", default="tile-emu")
     parser.add_argument("--check", help="default: all; for --foreign default,race")
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--also", action="append", default=[], metavar="SIZES", help="with --kernel: further sizes, as 'M=128 N=256 K=0'")
+    parser.add_argument("--survivors", metavar="FILE", help="the table of harmless ones")
+    parser.add_argument("--together", action="store_true")
     parser.add_argument("--kind", help="only kinds that contain this")
     parser.add_argument("--atleast", type=float, default=0.0, metavar="RATE", help="per cent")
     options = parser.parse_args()
@@ -354,16 +392,22 @@ def main():
                 killed[kind] += 1
                 how[kind][seen] += 1
             else:
-                survivors.append((kind, statement, text))
+                survivors.append((kind, statement, text, count[kind]))
+        name = os.path.basename(options.kernel) if options.kernel else options.stem
+        table = read_table(options.survivors, name + (":" + options.entry if options.entry else ""))
+        harmless = collections.Counter(kind for kind, statement, _, number in survivors if table.get((kind, number), ("",))[0] == statement_of(statement))
         for kind in totals:
-            print("%-26s %3d of %3d noticed   %s" % (kind, killed[kind], totals[kind],
-                                                       ", ".join("%s %d" % row for row in how[kind].most_common())))
-        redundant, shared = report(kernel, survivors)
+            print("%-26s %3d of %3d noticed, %3d harmless   %s" % (kind, killed[kind], totals[kind], harmless[kind],
+                                                                    ", ".join("%s %d" % row for row in how[kind].most_common())))
+        explained, errors = report(kernel, survivors, table, options.together)
+        if options.every == 1 and not options.kind:
+            for (kind, number), (statement, _) in table.items():
+                errors += 1
+                print("the table has %s #%d | %s, which was noticed or is no mutant" % (kind, number, statement))
         dead, all = sum(killed.values()), sum(totals.values())
-        rate = 100.0 * (dead + shared) / max(1, all - redundant)
-        print("all: %d of %d noticed; of the others %d dropped what is redundant, %d what another survivor does too: %.1f %% of those that "
-              "break something" % (dead, all, redundant, shared, rate))
-    sys.exit(rate < options.atleast)
+        rate = 100.0 * dead / max(1, all - explained)
+        print("all: %d of %d noticed (%.1f %%), %d harmless by the table: %.1f %% of the others" % (dead, all, 100.0 * dead / max(1, all), explained, rate))
+    sys.exit(rate < options.atleast or bool(options.survivors) and errors > 0)
 
 
 if __name__ == "__main__":
