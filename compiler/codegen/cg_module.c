@@ -151,6 +151,11 @@ static void check_param_bytes(Cg *cg, const TirParams *params) {
   cg->failed = true;
 }
 
+static bool visit_set_max_nreg(void *context, TirOp *op) {
+  (void)context;
+  return op->kind != OP_set_max_nreg;
+}
+
 static void declare_entry(Cg *cg, const TirParams *params) {
   LLVMTypeRef *types = ARENA_ARRAY(cg->arena, LLVMTypeRef, params->len + 1);
   for (int i = 0; i < params->len; i++) types[i] = param_type(cg, &params->data[i]);
@@ -162,6 +167,9 @@ static void declare_entry(Cg *cg, const TirParams *params) {
   LLVMSetFunctionCallConv(cg->function, LLVMPTXKernelCallConv);
   add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.reqntid",
                        text_printf(cg->arena, "%d", cg->kernel->threads));
+  // setmaxnreg needs to know the registers at entry: ptxas derives them from the blocks of an SM.
+  if (!tir_walk(cg->kernel->body, visit_set_max_nreg, NULL))
+    add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.minctasm", "1");
   add_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (int i = 0; i < params->len; i++) attribute_param(cg, &params->data[i], (unsigned)i + 1);
 }

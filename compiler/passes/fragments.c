@@ -5,6 +5,7 @@
 // Leaves   TIR_FRAGMENTS: a layout on every fragment and on every Parallel loop over one.
 // Reports  Thread counts that do not suit TMEM, fragments larger than the registers.
 #include "passes/fragment_layouts.h"
+#include "passes/register_pool.h"
 #include "passes/fragment_staging.h"
 #include "passes/pieces.h"
 
@@ -109,5 +110,5 @@ static bool check_registers(PassCx *cx, TirKernel *kernel) {
 bool pass_fragments(PassCx *cx, TirKernel *kernel) {
   if (!lay_out_fragments(cx, kernel) || !stage_fragments(cx, kernel)) return false;
   cut_pieces(cx, kernel);
-  return check_registers(cx, kernel);
+  return check_registers(cx, kernel) && check_register_pool(cx, kernel);
 }

@@ -51,6 +51,7 @@ const Target target_sm100a = {
     .shared_bytes = 227 * 1024,
     .tmem_columns = 512,
     .tmem_lanes = 128,
+    .registers = 65536,
     .fragment_registers = 200,
     .max_box = 256,
     .param_bytes = 32764,

@@ -36,6 +36,7 @@ const Target target_sm90a = {
     .llvm_cpu = "sm_90a",
     .llvm_features = "+ptx86",
     .shared_bytes = 227 * 1024,
+    .registers = 65536,
     .fragment_registers = 208,
     .max_box = 256,
     .param_bytes = 4096,

@@ -37,6 +37,7 @@ struct Target {
   const char *llvm_features;     // "+ptx86"
   int64_t shared_bytes;          // usable per CTA
   int tmem_columns, tmem_lanes;  // 0: no TMEM; accumulators are fragments
+  int registers;                 // 32-bit ones of an SM
   int fragment_registers;        // of a thread, that fragments may take
   int max_box;                   // elements of a TMA box dimension
   int param_bytes;               // of all kernel parameters
