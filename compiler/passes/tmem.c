@@ -237,10 +237,18 @@ static void set_base(PassCx *cx, TirOp *op, TirValue *base) {
   op->nargs = 1;
 }
 
+// Tile IR may be read for another target than it was made for.
+static bool report_none(PassCx *cx, const TirOp *op) {
+  diag_error(cx->ds, DIAG_tmem_overflow, op->span, "%s is in tensor memory, and %s has none", buffer_name(op),
+             cx->target->name);
+  return false;
+}
+
 bool pass_tmem(PassCx *cx, TirKernel *kernel) {
   Found found = {.cx = cx};
   tir_walk(kernel->body, find_tmem, &found);
   if (found.buffers.len == 0) return true;
+  if (cx->target->tmem_columns == 0) return report_none(cx, found.buffers.data[0].alloc);
   if (!check_releases(cx, kernel, &found)) return false;
   int64_t total = place(cx, &found);
   if (total < 0) return false;
