@@ -92,16 +92,31 @@ static void add_string(Line *line, const char *text, size_t len) {
   add_constant(line, text + start, len - start);
 }
 
+static void add_value(Line *line, const Value *value);
+
+static void add_items(Line *line, const Value *sequence) {
+  bool list = sequence->kind == VALUE_LIST;
+  add_constant(line, list ? "[" : "(", 1);
+  for (int i = 0; i < sequence->sequence->items.len; i++) {
+    if (i) add_constant(line, ", ", 2);
+    add_value(line, &sequence->sequence->items.data[i]);
+  }
+  add_constant(line, list ? "]" : ")", 1);
+}
+
 static void add_value(Line *line, const Value *value) {
-  if (value->kind == VALUE_STRING)
+  if (value->kind == VALUE_STRING) {
     add_string(line, value->string.data, value->string.len);
-  else if (value->kind == VALUE_STAGED || value->kind == VALUE_CELL || value->kind == VALUE_TILE)
+  } else if (value->kind == VALUE_STAGED || value->kind == VALUE_CELL || value->kind == VALUE_TILE) {
     add_staged(line, staged_scalar(line->e, value, line->span), "");
-  else if (value_is_poison(value))
+  } else if (value->kind == VALUE_TUPLE || value->kind == VALUE_LIST) {
+    add_items(line, value);
+  } else if (value_is_poison(value)) {
     line->ok = false;
-  else
-    add_string(line, value_repr(line->e->arena, value, false),
-               strlen(value_repr(line->e->arena, value, false)));
+  } else {
+    const char *text = value_repr(line->e->arena, value, false);
+    add_constant(line, text, strlen(text));
+  }
 }
 
 // "[block 3, 0 thread 17] "

@@ -57,6 +57,39 @@ static void test_plain(Checks *c) {
          "  hint: make one of them smaller\n");
 }
 
+static void test_json(Checks *c) {
+  Case k = begin_case("x = \"é\"\ny = 1\n");
+  k.source->path = "a\"b\\c\xff.tile";
+  diag_push_frame(k.ds, span_of(&k, "y"), "in 'f', called here");
+  diag_error(k.ds, DIAG_syntax, span_of(&k, "\"é\"\ny"), "a \"quote\", a\nline, a\ttab, \xc3\xa9");
+  diag_note(k.ds, (Span){0, 0}, "nowhere");
+  diag_hint(k.ds, "one");
+  diag_hint(k.ds, "two");
+  diag_pop_frame(k.ds);
+  diag_remark(k.ds, span_of(&k, "y"), "hidden");
+  char *text = NULL;
+  size_t len;
+  FILE *out = open_memstream(&text, &len);
+  diags_print(k.ds, out, &(DiagStyle){.json = true});
+  diag_print_plain(out, &(DiagStyle){.json = true}, "tilec", "no");
+  diag_print_plain(out, &(DiagStyle){.json = false}, "tilec", "no");
+  fclose(out);
+  CHECK_TEXT(
+      c, text,
+      "{\"code\":\"E0101\",\"severity\":\"error\",\"file\":\"a\\\"b\\\\c\\ufffd.tile\",\"line\":1,\"col\":5,"
+      "\"end\":{\"line\":2,\"col\":2},\"message\":\"a \\\"quote\\\", a\\nline, a\\u0009tab, é\","
+      "\"notes\":[{\"message\":\"nowhere\",\"file\":\"a\\\"b\\\\c\\ufffd.tile\",\"line\":null,\"col\":null,"
+      "\"end\":null},"
+      "{\"message\":\"in 'f', called here\",\"file\":\"a\\\"b\\\\c\\ufffd.tile\",\"line\":2,\"col\":1,"
+      "\"end\":{\"line\":2,\"col\":2}}],\"hints\":[\"one\",\"two\"]}\n"
+      "{\"code\":null,\"severity\":\"error\",\"file\":null,\"line\":null,\"col\":null,\"end\":null,"
+      "\"message\":\"no\","
+      "\"notes\":[],\"hints\":[]}\n"
+      "tilec: no\n");
+  free(text);
+  arena_free(k.arena);
+}
+
 static void test_order(Checks *c) {
   Case k = begin_case("aa\nbb\ncc\n");
   diag_error(k.ds, DIAG_syntax, span_of(&k, "cc"), "third");
@@ -221,6 +254,7 @@ int main(void) {
   CHECK_TEXT(&checks, diag_code_text(DIAG_syntax), "E0101");
   CHECK(&checks, strstr(diag_code_summary(DIAG_unclosed), "bracket") != NULL);
   test_plain(&checks);
+  test_json(&checks);
   test_order(&checks);
   test_tabs(&checks);
   test_characters(&checks);
