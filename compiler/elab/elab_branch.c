@@ -54,15 +54,19 @@ static Flow exec_staged_if(Elab *e, const Stmt *stmt, int index, TirValue *test)
   e->b.span = span;
   TirOp *branch = tir_if(&e->b, test);
   Outside outside = enter_body(e, branch->bodies[0], span, dependent);
+  int jumps = e->frame->jumps;
   Flow yes = exec_block(e, block_of(stmt, index));
   TirBlock *end = e->b.block;
+  bool settled = elab_is_settled(e, jumps);
   leave_body(e, outside);
   outside = enter_body(e, branch->bodies[1], span, dependent);
+  jumps = e->frame->jumps;
   Flow no = exec_arms(e, stmt, index + 1);
   if (no == FLOW_NEXT) end = e->b.block;
+  if (no == FLOW_NEXT) settled = elab_is_settled(e, jumps);
   leave_body(e, outside);
   if (yes != FLOW_NEXT && no != FLOW_NEXT) return FLOW_LEFT;
-  if (yes != no) elab_go_on_in(e, end, span, dependent);
+  if ((yes == FLOW_NEXT) != (no == FLOW_NEXT)) elab_go_on_in(e, end, span, dependent, settled);
   return FLOW_NEXT;
 }
 
@@ -81,6 +85,7 @@ typedef struct {
   TirThreadSet gone;        // threads whose arm ended with a jump
   int left[MAX_TESTS + 1];  // which arms that were
   int nleft;
+  bool unsettled;  // an arm that goes on may have been left on some path
 } Chain;
 
 static TirThreadSet whole(TirThreads threads) {
@@ -115,7 +120,8 @@ static TirValue *membership(Elab *e, const Chain *chain, int arm) {
 }
 
 // How the arm of `set` ends.
-static void note_flow(Chain *chain, Flow flow, const TirThreadSet *set, int arm) {
+static void note_flow(Elab *e, Chain *chain, Flow flow, int jumps, const TirThreadSet *set, int arm) {
+  if (flow == FLOW_NEXT && !elab_is_settled(e, jumps)) chain->unsettled = true;
   if (flow == FLOW_NEXT) return;
   for (int t = 0; t < TIR_MAX_THREADS; t++) chain->gone.has[t] = chain->gone.has[t] || set->has[t];
   chain->left[chain->nleft++] = arm;
@@ -167,9 +173,10 @@ static Flow exec_set(Elab *e, const Stmt *stmt, int index, Chain *chain, TirThre
   if (block->count == 0) return FLOW_NEXT;
   int arm = index - chain->first;
   Outside outside = enter_set(e, chain, set, arm, span_of(stmt, index));
+  int jumps = e->frame->jumps;
   Flow flow = exec_block(e, block);
+  note_flow(e, chain, flow, jumps, set, arm);
   leave_body(e, outside);
-  note_flow(chain, flow, set, arm);
   return FLOW_NEXT;
 }
 
@@ -178,9 +185,10 @@ static void exec_rest(Elab *e, const Stmt *stmt, int index, Chain *chain) {
   if (set_size(&chain->rest) == 0) return;
   TirThreadSet rest = chain->rest;
   Outside outside = enter_set(e, chain, &rest, chain->ntests, span_of(stmt, index));
+  int jumps = e->frame->jumps;
   Flow flow = exec_arms(e, stmt, index);
+  note_flow(e, chain, flow, jumps, &rest, chain->ntests);
   leave_body(e, outside);
-  note_flow(chain, flow, &rest, chain->ntests);
 }
 
 // What follows the branch, for the threads that have not left: in a role of theirs, or under a condition.
@@ -192,9 +200,9 @@ static Flow go_on(Elab *e, Chain *chain, Span span) {
   if (set_size(&left) == 0) return FLOW_LEFT;
   e->b.span = span;
   if (tir_thread_range(&left, &range))
-    elab_go_on_in(e, tir_role(&e->b, range)->bodies[0], span, false);
+    elab_go_on_in(e, tir_role(&e->b, range)->bodies[0], span, false, !chain->unsettled);
   else
-    elab_go_on_in(e, tir_if(&e->b, has_stayed(e, chain))->bodies[0], span, true);
+    elab_go_on_in(e, tir_if(&e->b, has_stayed(e, chain))->bodies[0], span, true, !chain->unsettled);
   return FLOW_NEXT;
 }
 

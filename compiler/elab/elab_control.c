@@ -51,7 +51,12 @@ static bool has_own_region(const Frame *frame) {
   return frame->kind == FRAME_LOOP || frame->kind == FRAME_PARALLEL || frame->kind == FRAME_KERNEL;
 }
 
-void elab_go_on_in(Elab *e, TirBlock *block, Span span, bool dependent) {
+bool elab_is_settled(const Elab *e, int jumps) {
+  const Frame *frame = e->frame;
+  return frame->jumps == jumps || (frame->settled == e->b.block && frame->settled_jumps == frame->jumps);
+}
+
+void elab_go_on_in(Elab *e, TirBlock *block, Span span, bool dependent, bool settled) {
   const Frame *frame = e->frame;
   e->b.block = block;
   if (!has_own_region(frame) && e->region == frame->region)
@@ -60,7 +65,7 @@ void elab_go_on_in(Elab *e, TirBlock *block, Span span, bool dependent) {
     e->region->thread_dependent = true;
     e->region->parted = span;
   }
-  e->frame->settled = block;
+  e->frame->settled = settled ? block : NULL;
   e->frame->settled_jumps = frame->jumps;
 }
 
@@ -72,13 +77,11 @@ static TirOp *branch_on(Elab *e, TirValue *flag, Span span, bool *dependent) {
 }
 
 void elab_before_statement(Elab *e, int *jumps, Span span) {
-  Frame *frame = e->frame;
-  bool jumped = frame->jumps != *jumps, dependent;
-  *jumps = frame->jumps;
-  if (!jumped || (frame->settled == e->b.block && frame->settled_jumps == frame->jumps)) return;
-  if (!elab_may_nest(e, span)) return;
-  TirOp *branch = branch_on(e, frame->runs, span, &dependent);
-  elab_go_on_in(e, branch->bodies[0], span, dependent);
+  bool settled = elab_is_settled(e, *jumps), dependent;
+  *jumps = e->frame->jumps;
+  if (settled || !elab_may_nest(e, span)) return;
+  TirOp *branch = branch_on(e, e->frame->runs, span, &dependent);
+  elab_go_on_in(e, branch->bodies[0], span, dependent, true);
 }
 
 // ---- jumps

@@ -293,8 +293,11 @@ void elab_frame_leave(Elab *e, const Frame *frame);
 // Before a statement of a block: where jumps in what came before it may have left the body, the rest of it is put
 // under a condition. `jumps` is the frame's count when the block began.
 void elab_before_statement(Elab *e, int *jumps, Span span);
-// The rest of the body goes into this block, which the threads may enter or not as `dependent` says.
-void elab_go_on_in(Elab *e, TirBlock *block, Span span, bool dependent);
+// Whether all jumps since the frame's count was `jumps` have been seen to here: what follows is skipped after them.
+bool elab_is_settled(const Elab *e, int jumps);
+// The rest of the body goes into this block, which the threads may enter or not as `dependent` says; `settled`: no
+// jump that cleared the flag leads there.
+void elab_go_on_in(Elab *e, TirBlock *block, Span span, bool dependent, bool settled);
 Flow exec_for(Elab *e, const Stmt *stmt);
 Flow exec_while(Elab *e, const Stmt *stmt);
 Flow exec_break(Elab *e, const Stmt *stmt);  // and `continue`
