@@ -5,6 +5,7 @@
 #include "passes/hazards.h"
 #include "passes/sync_check/plan.h"
 #include "passes/sync_check/run.h"
+#include "tir/roles.h"
 
 const char *explain_buffer(const TirValue *buffer) {
   return tir_buffer_name(buffer);
@@ -190,19 +191,34 @@ void explain_conflict(Run *run, const Agent *agent, const Touched *before, const
 
 // --- nobody can go on ---
 
-static bool has_arrivals(const Run *run, const TirValue *root, const TirOp *op);
+static bool enters(const Run *run, const Agent *agent, const TirOp *op) {
+  int first = run->plan->classes[agent->class_index].first;
+  if (op->kind == OP_role) return first >= op->attrs[ROLE_lo] && first < op->attrs[ROLE_hi];
+  return op->kind != OP_one_thread || first == tir_active_threads(op->parent).lo;
+}
 
-static bool arrives_in(const Run *run, const TirValue *root, const TirBlock *block) {
-  for (const TirOp *op = block->first; op; op = op->next)
-    if (has_arrivals(run, root, op)) return true;
+// Whether the class would arrive on a barrier of the array in this op or one behind it.
+static bool arrives_from(const Run *run, const Agent *agent, const TirValue *root, const TirOp *op) {
+  for (; op; op = op->next) {
+    bool arrives =
+        op->kind == OP_mbar_arrive || op->kind == OP_mbar_expect_tx || op->kind == OP_tcgen05_commit;
+    if (arrives && tir_root(op->args[0]) == root) return true;
+    for (int i = 0; i < op->nbodies && enters(run, agent, op); i++)
+      if (arrives_from(run, agent, root, op->bodies[i]->first)) return true;
+  }
   return false;
 }
 
-static bool has_arrivals(const Run *run, const TirValue *root, const TirOp *op) {
-  bool arrives = op->kind == OP_mbar_arrive || op->kind == OP_mbar_expect_tx || op->kind == OP_tcgen05_commit;
-  if (arrives && tir_root(op->args[0]) == root) return true;
-  for (int i = 0; i < op->nbodies; i++)
-    if (arrives_in(run, root, op->bodies[i])) return true;
+// Whether somebody who waits now would arrive later: in what is left of its bodies, or in a later turn of a loop.
+static bool somebody_would_arrive(const Run *run, const TirValue *root) {
+  for (int c = 0; c < run->plan->nclasses; c++) {
+    const Agent *agent = &run->agents[c];
+    for (int i = 0; agent->state != AGENT_DONE && i < agent->frames.len; i++) {
+      const Frame *frame = &agent->frames.data[i];
+      bool again = frame->turn + 1 < frame->turns;
+      if (arrives_from(run, agent, root, again ? frame->owner->bodies[0]->first : frame->next)) return true;
+    }
+  }
   return false;
 }
 
@@ -263,23 +279,12 @@ static bool stuck_for_bytes(Run *run, const Agent *agent) {
   return true;
 }
 
-// Everybody who has not ended waits for the same.
-static bool nobody_left(const Run *run, const Agent *agent) {
-  for (int c = 0; c < run->plan->nclasses; c++) {
-    const Agent *other = &run->agents[c];
-    if (other->state == AGENT_MEETS) return false;
-    if (other->state == AGENT_WAITS && other->barrier != agent->barrier) return false;
-  }
-  return true;
-}
-
 static bool stuck_for_count(Run *run, const Agent *agent) {
   const Barrier *barrier = &run->barriers[agent->barrier];
   const Plan *plan = run->plan;
   if (agent->state != AGENT_WAITS) return false;
   const TirOp *declared = plan->barriers.data[agent->barrier].root->op;
-  bool any = arrives_in(run, declared->results[0], plan->kernel->body);
-  if (any && !barrier->arrivals && !nobody_left(run, agent)) return false;
+  if (!barrier->arrivals && somebody_would_arrive(run, declared->results[0])) return false;
   if (!explain(run, DIAG_arrivals_missing, agent->at,
                "phase %d of %s never completes: it gets %d of %lld arrivals", agent->target - 1,
                explain_barrier(run, agent->barrier), barrier->arrivals,
@@ -291,7 +296,8 @@ static bool stuck_for_count(Run *run, const Agent *agent) {
     diag_note(plan->cx->ds, barrier->loaded->span, "%lld bytes are copied that were not announced",
               (long long)-barrier->bytes);
   diag_hint(plan->cx->ds,
-            any ? "give the barrier as many arrivals as a phase gets, or let the missing threads arrive"
+            barrier->arrivals
+                ? "give the barrier as many arrivals as a phase gets, or let the missing threads arrive"
                 : "arrive on it where what it stands for is done");
   return true;
 }
@@ -328,7 +334,7 @@ void explain_stuck(Run *run) {
     for (int c = 0; c < run->plan->nclasses; c++) {
       const Agent *agent = &run->agents[c];
       if (agent->state == AGENT_DONE) continue;
-      if (!first) first = agent;
+      if (!first || (first->state == AGENT_MEETS && agent->state == AGENT_WAITS)) first = agent;
       if (!explanations[i](run, agent)) continue;
       note_others(run, agent);
       explain_run(run);

@@ -259,6 +259,17 @@ static bool note_issuer(void *context, TirOp *op) {
   return true;
 }
 
+// The parts of a warp wait for each other, so that none is ahead of the rest.
+static void rank_warps(Plan *plan) {
+  for (int c = 0; c < plan->nclasses; c++)
+    for (int mate = 0; mate < plan->nclasses; mate++) {
+      const ThreadClass *of = &plan->classes[mate];
+      bool together = of->threads < WARP && of->first / WARP == plan->classes[c].first / WARP;
+      if (together && plan->classes[c].threads < WARP && of->rank < plan->classes[c].rank)
+        plan->classes[c].rank = of->rank;
+    }
+}
+
 // --- how far to run ---
 
 static bool find_rounds(void *context, TirOp *op) {
@@ -283,6 +294,7 @@ bool plan_make(Plan *plan) {
   if (!make_classes(plan)) return false;
   for (int c = 0; c < plan->nclasses; c++) plan->classes[c].rank = LAST_RANK;
   tir_walk(plan->kernel->body, note_issuer, plan);
+  rank_warps(plan);
   plan->ncomponents = 4 * plan->nclasses + plan->barriers.len;
   return true;
 }
