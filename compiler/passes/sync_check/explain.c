@@ -325,6 +325,12 @@ static bool stuck_in_meeting(Run *run, const Agent *agent) {
   return true;
 }
 
+static bool wait_in_one_place(const Run *run, const Agent *first) {
+  for (int c = 0; c < run->plan->nclasses; c++)
+    if (run->agents[c].state != AGENT_DONE && run->agents[c].at != first->at) return false;
+  return true;
+}
+
 typedef bool (*Explanation)(Run *run, const Agent *agent);
 
 void explain_stuck(Run *run) {
@@ -340,7 +346,10 @@ void explain_stuck(Run *run) {
       explain_run(run);
       return;
     }
-  if (!first || !explain(run, DIAG_deadlock, first->at, "the threads wait for each other and none can go on"))
+  if (!first ||
+      !explain(run, DIAG_deadlock, first->at, "%s",
+               wait_in_one_place(run, first) ? "the threads wait for what they would do after the wait"
+                                             : "the threads wait for each other and none can go on"))
     return;
   note_waiting(run, first);
   note_others(run, first);

@@ -252,7 +252,7 @@ static bool make_classes(Plan *plan) {
 
 static bool note_issuer(void *context, TirOp *op) {
   Plan *plan = context;
-  if (!path_is_async(op_path(op))) return true;
+  if (!path_is_async(op_path(op)) || op_path(op) == PATH_TMA_STORE) return true;
   int leader = tir_active_threads(op->parent).lo, rank = op_path(op) == PATH_MMA || op_path(op) == PATH_WGMMA;
   for (int c = 0; c < plan->nclasses; c++)
     if (plan->classes[c].first == leader && plan->classes[c].rank > rank) plan->classes[c].rank = rank;

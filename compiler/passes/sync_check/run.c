@@ -275,7 +275,6 @@ static bool step_op(Run *run, Agent *agent, const TirOp *op) {
 static bool move(Run *run, Agent *agent) {
   if (agent->state == AGENT_DONE || agent->state == AGENT_LINGERS) return false;
   if (agent->state != AGENT_RUNS && !sync_can_go_on(run, agent)) return false;
-  agent->state = AGENT_RUNS;
   while (agent->state == AGENT_RUNS && run->result == RUN_FINE) {
     if (--run->plan->steps_left < 0) {
       run_unproved(run, run->plan->kernel->body->first, "the kernel takes too many steps to follow them all");
@@ -293,11 +292,10 @@ static bool move(Run *run, Agent *agent) {
   return true;
 }
 
-static bool move_all(Run *run, int rank) {
-  bool moved = false;
-  for (int c = 0; c < run->plan->nclasses && run->result == RUN_FINE; c++)
-    if (run->plan->classes[c].rank == rank) moved |= move(run, &run->agents[c]);
-  return moved;
+static bool move_one(Run *run, int rank) {
+  for (int c = 0; c < run->plan->nclasses; c++)
+    if (run->plan->classes[c].rank == rank && move(run, &run->agents[c])) return true;
+  return false;
 }
 
 static bool all_done(const Run *run) {
@@ -320,7 +318,7 @@ static bool end_lingering(Run *run) {
 // found where it is, not where the work is issued.
 static void run_to_end(Run *run) {
   while (run->result == RUN_FINE &&
-         (move_all(run, 0) || move_all(run, 1) || move_all(run, LAST_RANK) || end_lingering(run))) {
+         (move_one(run, 0) || move_one(run, 1) || move_one(run, LAST_RANK) || end_lingering(run))) {
   }
   if (run->result != RUN_FINE) return;
   if (all_done(run))

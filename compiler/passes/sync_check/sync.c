@@ -193,6 +193,20 @@ static bool check_phase_known(Run *run, const TirOp *op, int number, int known) 
   return false;
 }
 
+// The phase that was to hold the bytes may be complete without them.
+static bool check_in_announced_phase(Run *run, const TirOp *op, int number, int known, const char *what) {
+  const Barrier *barrier = &run->barriers[number];
+  if (known >= barrier->phase) return true;
+  if (!explain(run, DIAG_bytes_announced, op, "phase %d of %s may complete before %s", barrier->phase - 1,
+               explain_barrier(run, number), what))
+    return false;
+  diag_note(run->plan->cx->ds, barrier->arrived->span, "it completes with this arrival");
+  diag_hint(run->plan->cx->ds,
+            "announce a phase's bytes before it is arrived on, and only when the stage is free again");
+  explain_run(run);
+  return false;
+}
+
 static void arrive(Run *run, const TirOp *op, int number, int64_t arrivals) {
   Barrier *barrier = &run->barriers[number];
   int64_t count = run->plan->barriers.data[number].count;
@@ -278,7 +292,11 @@ static bool step_expect(Run *run, Agent *agent, const TirOp *op) {
     return true;
   }
   tick(agent);
-  if (!check_phase_known(run, op, number, agent->clock.knows[plan_phases(run->plan, number)])) return true;
+  int known = agent->clock.knows[plan_phases(run->plan, number)];
+  if (!op->attrs[EXPECT_arrive] &&
+      !check_in_announced_phase(run, op, number, known, "these bytes are announced"))
+    return true;
+  if (!check_phase_known(run, op, number, known)) return true;
   Barrier *barrier = &run->barriers[number];
   Announced announced = {agent->class_index, agent->now, op};
   vec_push(run->arena, &barrier->announced, announced);
@@ -504,20 +522,6 @@ static bool step_dealloc(Run *run, Agent *agent, const TirOp *op) {
   return true;
 }
 
-// The phase that was to hold the copy's bytes may be complete without them.
-static bool check_in_announced_phase(Run *run, const TirOp *op, int number, int known) {
-  const Barrier *barrier = &run->barriers[number];
-  if (known >= barrier->phase) return true;
-  if (!explain(run, DIAG_bytes_announced, op,
-               "phase %d of %s may complete without this copy: the bytes that it announces arrive without it",
-               barrier->phase - 1, explain_barrier(run, number)))
-    return false;
-  diag_note(run->plan->cx->ds, barrier->arrived->span, "announced here");
-  diag_hint(run->plan->cx->ds, "announce exactly the bytes of the tiles that the phase copies");
-  explain_run(run);
-  return false;
-}
-
 static bool issue_load(Run *run, Agent *agent, const TirOp *op) {
   const TirValue *barrier_value = NULL;
   for (int i = 0; i < op->nargs; i++)
@@ -532,7 +536,8 @@ static bool issue_load(Run *run, Agent *agent, const TirOp *op) {
   Barrier *barrier = &run->barriers[number];
   int component = plan_phases(run->plan, number);
   tick(agent);
-  if (!check_in_announced_phase(run, op, number, agent->clock.knows[component])) return true;
+  if (!check_in_announced_phase(run, op, number, agent->clock.knows[component], "this copy brings its bytes"))
+    return true;
   barrier->bytes -= memory_bytes(op) * threads_of(run, agent);
   barrier->loaded = op;
   barrier->loads = barrier->phase + 1;
@@ -588,7 +593,7 @@ bool sync_can_go_on(Run *run, Agent *agent) {
   if (agent->state != AGENT_WAITS || run->barriers[agent->barrier].phase < agent->target) return false;
   agent->state = AGENT_RUNS;
   pass_wait(run, agent, agent->at);
-  return agent->state == AGENT_RUNS;
+  return true;
 }
 
 // --- the end ---
