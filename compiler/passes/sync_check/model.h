@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "passes/pass.h"
 
-enum { MAX_CLASSES = 24, MAX_THREADS = 1024, KEPT_PHASES = 4, LAST_RANK = 2, MAX_VARIABLES = 8 };
+enum { MAX_CLASSES = 64, MAX_THREADS = 1024, KEPT_PHASES = 4, LAST_RANK = 2, MAX_VARIABLES = 8 };
 
 // An interval of integers; INT64_MIN and INT64_MAX where nothing is known.
 typedef struct {

@@ -98,9 +98,24 @@ static int decide(Run *run, Agent *agent, const TirOp *op, int options) {
 
 // --- control ---
 
-static void step_if(Run *run, Agent *agent, const TirOp *op, unsigned content) {
+// A condition as all threads of the class decide it, one by one where their range says too little.
+static Val decided(const Run *run, const Agent *agent, const TirValue *condition) {
+  const ThreadClass *class = &run->plan->classes[agent->class_index];
   Leaves leaves = run_leaves(run, agent);
-  Val condition = val_of(&leaves, op->args[0]);
+  Val all = val_of(&leaves, condition);
+  if (val_is_point(all) || class->threads == 1) return all;
+  leaves.thread = val_point(class->first);
+  Val first = val_of(&leaves, condition);
+  for (int t = class->first; t <= class->last && val_is_point(first); t++) {
+    leaves.thread = val_point(t);
+    Val other = val_of(&leaves, condition);
+    if (class->member[t] && (!val_is_point(other) || other.lo != first.lo)) return all;
+  }
+  return val_is_point(first) ? first : all;
+}
+
+static void step_if(Run *run, Agent *agent, const TirOp *op, unsigned content) {
+  Val condition = decided(run, agent, op->args[0]);
   if (val_is_point(condition)) {
     enter(run, agent, op, condition.lo ? 0 : 1, false);
   } else if (content & HAS_SYNC && !tir_thread_dependent(op->args[0])) {

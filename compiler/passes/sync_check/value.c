@@ -93,7 +93,7 @@ static Val of_range(OpKind kind, Val a, Val b) {
   if (kind == OP_max) return (Val){a.lo > b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi};
   if (kind == OP_and && a.lo >= 0 && b.lo >= 0) return (Val){0, a.hi < b.hi ? a.hi : b.hi};
   if (kind == OP_floormod && val_is_point(b) && b.lo > 0) {
-    if (a.lo >= 0 && a.hi < b.lo) return a;
+    if (a.lo >= 0 && a.lo / b.lo == a.hi / b.lo) return (Val){a.lo % b.lo, a.hi % b.lo};
     return (Val){0, b.lo - 1};
   }
   if (!is_bounded(a) || !is_bounded(b)) return val_unknown();
