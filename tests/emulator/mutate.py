@@ -10,7 +10,7 @@ with --also, on those sizes too. Prints the rate by kind and each survivor with 
 
 Compilers put in barriers and fences that nothing needs, so not every survivor is a hole. --survivors FILE is a table of those that
 somebody has looked at, a line each: KERNEL | KIND #N | STATEMENT | WHY IT IS HARMLESS (N counts the mutants of a kind). Those leave
-the rate. A survivor that is not in the table is an error, and so is a line that no survivor matches.
+the rate, unless the reason begins with "not noticed:", a known limit. A survivor that is not in the table is an error, and so is a line that no survivor matches.
 --together drops all survivors that dropped something, one after another, and tells which the kernel can do without all at once.
 --every N takes each N-th mutant of a kind only; --atleast RATE makes a lower rate exit with 1.
 """
@@ -328,6 +328,11 @@ def read_table(path, kernel):
     return rows
 
 
+def is_harmless(row, statement):
+    """Whether a table's row is about this statement and says that it does no harm."""
+    return row[0] == statement_of(statement) and not row[1].startswith("not noticed:")
+
+
 def statement_of(statement):
     return " ".join(statement.text.split())[:60]
 
@@ -340,7 +345,7 @@ def report(kernel, survivors, table, together):
         statement, reason = table.pop((kind, number), (None, None))
         new = " ".join(text[s.start:len(text) - (len(kernel.text) - s.end)].split())[:100] or "nothing"
         known = statement == statement_of(s)
-        explained += known
+        explained += is_harmless((statement, reason), s)
         errors += not known
         note = reason if known else "NOT EXPLAINED" + ("; the table has: %s" % statement if statement else "")
         if together and kind.startswith("drop"):
@@ -395,7 +400,7 @@ def main():
                 survivors.append((kind, statement, text, count[kind]))
         name = os.path.basename(options.kernel) if options.kernel else options.stem
         table = read_table(options.survivors, name + (":" + options.entry if options.entry else ""))
-        harmless = collections.Counter(kind for kind, statement, _, number in survivors if table.get((kind, number), ("",))[0] == statement_of(statement))
+        harmless = collections.Counter(kind for kind, statement, _, number in survivors if is_harmless(table.get((kind, number), ("", "")), statement))
         for kind in totals:
             print("%-26s %3d of %3d noticed, %3d harmless   %s" % (kind, killed[kind], totals[kind], harmless[kind],
                                                                     ", ".join("%s %d" % row for row in how[kind].most_common())))
