@@ -193,6 +193,7 @@ CgElement cg_element(Cg *cg, const TirOp *op, int first);
 LLVMValueRef cg_both(Cg *cg, LLVMValueRef a, LLVMValueRef b);  // a and b; NULL counts as true
 void emit_alloc(Cg *cg, const TirOp *op);
 void emit_view(Cg *cg, const TirOp *op);
+void emit_reshape(Cg *cg, const TirOp *op);
 void emit_load(Cg *cg, const TirOp *op);
 void emit_store(Cg *cg, const TirOp *op);
 

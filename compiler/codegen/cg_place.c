@@ -75,12 +75,6 @@ static LLVMValueRef row_number(Cg *cg, const Type *type, LLVMValueRef const *roo
   return row;
 }
 
-static int64_t rows_of(const Type *type) {
-  int64_t rows = 1;
-  for (int d = 0; d + 1 < type->rank; d++) rows *= type->shape[d];
-  return rows;
-}
-
 LLVMValueRef cg_shared_linear(Cg *cg, const CgPlace *place, LLVMValueRef const *root_index) {
   LLVMBuilderRef b = cg->builder;
   const Type *type = &place->root->type;
@@ -97,7 +91,7 @@ LLVMValueRef cg_shared_linear(Cg *cg, const CgPlace *place, LLVMValueRef const *
   if (type->shape[last] > columns) {
     LLVMValueRef panel = LLVMBuildUDiv(b, column, cg_i32(cg, columns), "");
     column = LLVMBuildURem(b, column, cg_i32(cg, columns), "");
-    line = LLVMBuildAdd(b, row, LLVMBuildMul(b, panel, cg_i32(cg, rows_of(type)), ""), "");
+    line = LLVMBuildAdd(b, row, LLVMBuildMul(b, panel, cg_i32(cg, type_rows(type)), ""), "");
   }
   LLVMValueRef start = LLVMBuildMul(b, line, cg_i32(cg, layout->span), "");
   return LLVMBuildAdd(b, start, LLVMBuildMul(b, column, cg_i32(cg, bytes), ""), "");
@@ -106,9 +100,10 @@ LLVMValueRef cg_shared_linear(Cg *cg, const CgPlace *place, LLVMValueRef const *
 LLVMValueRef cg_shared_swizzled(Cg *cg, const CgPlace *place, LLVMValueRef linear) {
   int span = place->root->layout->span;
   if (span == 0) return linear;
-  LLVMValueRef phase = LLVMBuildLShr(cg->builder, linear, cg_i32(cg, 7), "");
-  phase = LLVMBuildAnd(cg->builder, phase, cg_i32(cg, span / 16 - 1), "");
-  return LLVMBuildXor(cg->builder, linear, LLVMBuildShl(cg->builder, phase, cg_i32(cg, 4), ""), "");
+  LLVMValueRef phase = LLVMBuildLShr(cg->builder, linear, cg_i32(cg, LAYOUT_SWIZZLE_FROM), "");
+  phase = LLVMBuildAnd(cg->builder, phase, cg_i32(cg, layout_swizzle_mask(span)), "");
+  phase = LLVMBuildShl(cg->builder, phase, cg_i32(cg, LAYOUT_SWIZZLE_TO), "");
+  return LLVMBuildXor(cg->builder, linear, phase, "");
 }
 
 static LLVMValueRef local_address(Cg *cg, const CgPlace *place, LLVMValueRef const *root_index) {
@@ -178,6 +173,13 @@ void emit_alloc(Cg *cg, const TirOp *op) {
     BUG("alloc in space %s", space_name(root->type.space));
   }
   cg->storage[root->id] = storage;
+}
+
+void emit_reshape(Cg *cg, const TirOp *op) {
+  const TirValue *result = op->results[0];
+  if (!result->layout) BUG("'%s' has no layout in its other shape", tir_buffer_name(result));
+  cg_root_place(cg, result);
+  cg->storage[result->id] = cg->storage[op->args[0]->id];
 }
 
 // A view of shared memory, TMEM or barriers that may reach past its root stops the kernel: a neighbour would

@@ -62,6 +62,7 @@ static const CgEmit common_emit[OP_COUNT] = {
     [OP_alloc] = emit_alloc,
     [OP_alloc_barrier] = emit_alloc,
     [OP_view] = emit_view,
+    [OP_reshape] = emit_reshape,
     [OP_load] = emit_load,
     [OP_store] = emit_store,
     [OP_print] = emit_print,

@@ -79,21 +79,21 @@ static Value run_sizes(Elab *e, const Call *call) {
 
 // ---- buffers
 
-static bool read_shape(Elab *e, const Call *call, int *rank, int64_t *shape) {
+static bool read_shape(Elab *e, const Call *call, int arg, int *rank, int64_t *shape) {
   const Value *items;
   int count;
   int64_t elements = 1;
-  if (!need_items(e, &call->args[0], &items, &count)) return false;
+  if (!need_items(e, &call->args[arg], &items, &count)) return false;
   if (count < 1 || count > TYPE_MAX_RANK) {
-    diag_error(e->ds, DIAG_value_kind, call->spans[0], "a buffer has 1 to %d dimensions, not %d",
+    diag_error(e->ds, DIAG_value_kind, call->spans[arg], "a buffer has 1 to %d dimensions, not %d",
                TYPE_MAX_RANK, count);
     return false;
   }
   for (int d = 0; d < count; d++) {
-    if (!need_int(e, &items[d], call->spans[0], "the shape of a buffer", &shape[d])) return false;
+    if (!need_int(e, &items[d], call->spans[arg], "the shape of a buffer", &shape[d])) return false;
     bool fits = shape[d] >= 1 && shape[d] <= INT32_MAX && elements <= INT32_MAX / shape[d];
     if (!fits) {
-      diag_error(e->ds, DIAG_value_kind, call->spans[0],
+      diag_error(e->ds, DIAG_value_kind, call->spans[arg],
                  "dimension %d is %" PRId64
                  "; extents are at least 1 and a buffer has fewer than 2^31 elements",
                  d, shape[d]);
@@ -136,7 +136,7 @@ static Value allocate(Elab *e, const Call *call, Space space) {
   DType dtype;
   Name name = e->naming ? e->naming : intern(e->names, call->builtin->name + strlen("alloc_"));
   if (!elab_placed(e, call->span, call->builtin->name, space != SPACE_LOCAL) ||
-      !read_shape(e, call, &rank, shape) ||
+      !read_shape(e, call, 0, &rank, shape) ||
       !need_dtype(e, &call->args[1], call->spans[1], "the element type of a buffer", &dtype))
     return value_poison();
   TirBuilder b = at_kernel_level(e, call->span);
@@ -156,6 +156,62 @@ static Value run_alloc_local(Elab *e, const Call *call) {
 }
 static Value run_alloc_tmem(Elab *e, const Call *call) {
   return allocate(e, call, SPACE_TMEM);
+}
+
+// ---- other shapes
+
+static bool can_reshape(Elab *e, const Call *call) {
+  const Value *value = &call->args[0];
+  if (value_is_poison(value)) return false;
+  if (value->kind != VALUE_BUFFER) {
+    diag_error(e->ds, DIAG_value_kind, call->spans[0], "%s takes a whole buffer, not %s", call->builtin->name,
+               value_describe(e->arena, value));
+    return false;
+  }
+  Space space = value->staged->type.space;
+  if (space == SPACE_SHARED || space == SPACE_TMEM) return true;
+  elab_not_supported(
+      e, call->span,
+      text_printf(e->arena, "%s of a buffer in %s memory", call->builtin->name, space_name(space)));
+  return false;
+}
+
+static int64_t row_bits(const Type *type) {
+  return type->shape[type->rank - 1] * dtype_bits(type->dtype);
+}
+
+static Value other_shape(Elab *e, const Call *call, Type type) {
+  TirValue *buffer = call->args[0].staged;
+  int64_t bits = type_elements(&type) * dtype_bits(type.dtype);
+  int64_t has = type_elements(&buffer->type) * dtype_bits(buffer->type.dtype);
+  if (bits != has) {
+    diag_error(e->ds, DIAG_shapes_disagree, call->span,
+               "'%s' has %" PRId64 " bits in %" PRId64 " elements; the other shape has %" PRId64
+               " bits in %" PRId64,
+               tir_buffer_name(buffer), has, type_elements(&buffer->type), bits, type_elements(&type));
+    return value_poison();
+  }
+  if (row_bits(&type) != row_bits(&buffer->type)) tir_root(buffer)->op->attrs[ALLOC_plain] = 1;
+  TirBuilder b = at_kernel_level(e, call->span);
+  TirValue *result = tir_reshape(&b, buffer, type);
+  result->name = e->naming;
+  return value_of_buffer(result);
+}
+
+// view(buffer, shape=None, dtype=None), reshape(buffer, shape): the same memory, seen otherwise.
+static Value run_view(Elab *e, const Call *call) {
+  if (!elab_placed(e, call->span, call->builtin->name, false) || !can_reshape(e, call)) return value_poison();
+  const Type *from = &call->args[0].staged->type;
+  int rank = from->rank;
+  int64_t shape[TYPE_MAX_RANK];
+  DType dtype = from->dtype;
+  memcpy(shape, from->shape, sizeof shape);
+  if (given(&call->args[1]) && call->args[1].kind != VALUE_NONE && !read_shape(e, call, 1, &rank, shape))
+    return value_poison();
+  if (given(&call->args[2]) && call->args[2].kind != VALUE_NONE &&
+      !need_dtype(e, &call->args[2], call->spans[2], "the element type of a buffer", &dtype))
+    return value_poison();
+  return other_shape(e, call, type_buffer(dtype, from->space, rank, shape));
 }
 
 // deallocate_tmem(buffer): nothing uses it any more.
@@ -240,6 +296,8 @@ const Builtin builtins_memory[] = {
     {"alloc_local", "shape dtype scope~", run_alloc_local},
     {"alloc_tmem", "shape dtype", run_alloc_tmem},
     {"deallocate_tmem", "buffer", run_deallocate_tmem},
+    {"view", "src shape? dtype?", run_view},
+    {"reshape", "src shape", run_view},
     {"alloc_var", "dtype value? init? scope~", run_alloc_var},
     {"alloc_barrier", "arrive_count", run_alloc_barrier},
     {NULL, NULL, NULL},

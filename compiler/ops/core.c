@@ -106,6 +106,7 @@ static const OpDef core_ops[] = {
                   .group = GROUP_MEMORY,
                   .operands = {{.name = "base", .optional = true}},
                   .noperands = 1,
+                  .attrs = {{.name = "plain", .kind = ATTR_BOOL}},
                   .nresults = 1,
                   .named = true},
     [OP_alloc_barrier] =
@@ -118,6 +119,12 @@ static const OpDef core_ops[] = {
                  .attrs = {{.name = "drop", .kind = ATTR_MASK}},
                  .nresults = 1,
                  .pure = true},
+    [OP_reshape] = {.name = "reshape",
+                    .group = GROUP_MEMORY,
+                    .operands = {{.name = "buffer", .spaces = IN_SHARED | IN_TMEM}},
+                    .noperands = 1,
+                    .nresults = 1,
+                    .pure = true},
     [OP_load] =
         {.name = "load",
          .group = GROUP_MEMORY,

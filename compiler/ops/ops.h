@@ -138,8 +138,9 @@ bool op_check(const OpCall *call);
 
 // Attribute slots, so that code says attrs[GEMM_trans_b]; the tables in ops/ list them in this order (a unit
 // test compares).
-enum { CONST_bits };            // integer value, or the bits of a double for float types
-enum { INDEX_dim };             // block_idx: 0 x, 1 y, 2 z
+enum { ALLOC_plain };  // of shared memory: its rows stay adjacent, since it is seen in another shape too
+enum { CONST_bits };   // integer value, or the bits of a double for float types
+enum { INDEX_dim };    // block_idx: 0 x, 1 y, 2 z
 enum { FOR_kind, FOR_stages };  // LoopKind; num_stages, 0 when not given
 // Operands of `for`; GO: a cell, or NULL.
 enum { FOR_LO, FOR_HI, FOR_STEP, FOR_GO, FOR_OPERANDS };

@@ -66,7 +66,7 @@ static bool number_root(void *context, TirOp *op) {
     TirValue *value = op->results[i];
     bool shared_state = value->type.kind == TYPE_BUFFER && value->type.space != SPACE_FRAGMENT &&
                         value->type.space != SPACE_LOCAL;
-    if (shared_state && op->kind != OP_view)
+    if (shared_state && op->kind != OP_view && op->kind != OP_reshape)
       map_put(hazards->index, value, (void *)(intptr_t)++hazards->count);
   }
   return true;

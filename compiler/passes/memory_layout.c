@@ -22,7 +22,7 @@ static bool read_by_mma(TirOpList ops, const TirValue *root) {
 static void lay_out(PassCx *cx, TirOpList ops, TirValue *buffer) {
   Layout *layout = ARENA_NEW(cx->module->arena, Layout);
   layout->kind = LAYOUT_SHARED;
-  layout->span = rule_shared_span(cx->target, &buffer->type, read_by_mma(ops, buffer));
+  layout->span = rule_shared_span(cx->target, buffer, read_by_mma(ops, buffer));
   layout->offset = -1;
   buffer->layout = layout;
 }
@@ -55,6 +55,8 @@ bool pass_memory_layout(PassCx *cx, TirKernel *kernel) {
   for (int i = 0; i < ops.len; i++) {
     TirOp *op = ops.data[i];
     if (op->kind == OP_alloc && op->results[0]->type.space == SPACE_SHARED) lay_out(cx, ops, op->results[0]);
+    // Rows of as many bytes lie alike, and so do rows of any length that are adjacent (ALLOC_plain).
+    if (op->kind == OP_reshape) op->results[0]->layout = op->args[0]->layout;
   }
   for (int i = 0; i < ops.len; i++) {
     Path path = op_path(ops.data[i]);

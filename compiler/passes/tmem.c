@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
   PassCx *cx;
   VEC(Buffer) buffers;
-  VEC(TirOp *) releases;
+  VEC(TirOp *) releases, reshapes, products;
 } Found;
 
 static Buffer *buffer_of(Found *found, TirValue *value) {
@@ -53,7 +53,10 @@ static bool find_tmem(void *context, TirOp *op) {
   if (op->kind == OP_alloc && op->results[0]->type.space == SPACE_TMEM)
     vec_push(found->cx->scratch, &found->buffers, ((Buffer){.alloc = op}));
   if (op->kind == OP_tmem_release) vec_push(found->cx->scratch, &found->releases, op);
+  if (op->kind == OP_reshape && op->results[0]->type.space == SPACE_TMEM)
+    vec_push(found->cx->scratch, &found->reshapes, op);
   note_uses(found, op);
+  if (op_path(op) == PATH_MMA) vec_push(found->cx->scratch, &found->products, op);
   return true;
 }
 
@@ -167,6 +170,53 @@ static int64_t place(PassCx *cx, Found *found) {
   return ok ? total : -1;
 }
 
+// 32-bit columns of a block of rows.
+static int64_t block_columns(const Type *type, int packed, int64_t lanes) {
+  return type->shape[type->rank - 1] / packed / (rows_of(type) == lanes / 4 ? 4 : 1);
+}
+
+// The same lanes and columns under another shape: rows stay rows, or whole blocks of lanes are counted otherwise, and the
+// columns of a block stay as many.
+static bool give_shape(PassCx *cx, TirOp *op) {
+  const Type *from = &op->args[0]->type, *to = &op->results[0]->type;
+  const Layout *layout = op->args[0]->layout;
+  int64_t lanes = cx->target->tmem_lanes;
+  if (!check_type(cx, op) || !check_rows(cx, op)) return false;
+  bool same_type = from->dtype == to->dtype, words = layout->packed == COLUMN_BITS / dtype_bits(from->dtype);
+  int packed = same_type ? layout->packed : COLUMN_BITS / dtype_bits(to->dtype);
+  bool blocks = rows_of(from) == rows_of(to) || (rows_of(from) % lanes == 0 && rows_of(to) % lanes == 0);
+  bool columns = (same_type || words) && to->shape[to->rank - 1] % packed == 0 &&
+                 block_columns(from, layout->packed, lanes) == block_columns(to, packed, lanes);
+  if (!blocks || !columns) {
+    diag_error(
+        cx->ds, DIAG_reshape, op->span,
+        "%s is in tensor memory: in another shape its rows have as many 32-bit columns, and are as many "
+        "or whole blocks of %d",
+        tir_buffer_name(op->args[0]), (int)lanes);
+    return false;
+  }
+  Layout *copy = ARENA_NEW(cx->module->arena, Layout);
+  *copy = *layout;
+  copy->packed = packed;
+  op->results[0]->layout = copy;
+  return true;
+}
+
+// Packed elements cannot be accumulated in: only a shape of narrower elements can bring them about here.
+static bool check_accumulator(PassCx *cx, const TirOp *op) {
+  for (int i = 0; i < op->nargs; i++) {
+    bool accumulates = tile_access(op, i) == ACCUMULATES && op->args[i]->type.space == SPACE_TMEM;
+    if (!accumulates || tir_layout(op->args[i])->packed == 1) continue;
+    diag_error(
+        cx->ds, DIAG_reshape, op->span,
+        "%s is accumulated in, but its elements share columns with others in the shape it is allocated in",
+        tir_buffer_name(op->args[i]));
+    diag_note(cx->ds, tir_root(op->args[i])->op->span, "it is allocated here");
+    return false;
+  }
+  return true;
+}
+
 // Whether this op, behind the release of a buffer, still uses it.
 static bool check_released(PassCx *cx, const TirOp *release, const TirOp *op) {
   for (int i = 0; i < op->nargs; i++) {
@@ -252,6 +302,10 @@ bool pass_tmem(PassCx *cx, TirKernel *kernel) {
   if (!check_releases(cx, kernel, &found)) return false;
   int64_t total = place(cx, &found);
   if (total < 0) return false;
+  for (int i = 0; i < found.reshapes.len; i++)
+    if (!give_shape(cx, found.reshapes.data[i])) return false;
+  for (int i = 0; i < found.products.len; i++)
+    if (!check_accumulator(cx, found.products.data[i])) return false;
   kernel->tmem_columns = (int)power_of_two(total);
   TirValue *base = emit_allocation(cx, kernel);
   for (int i = 0; i < found.buffers.len; i++) set_base(cx, found.buffers.data[i].alloc, base);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/gcd.h"
 #include "base/text.h"
 
 TirOp *rule_make_copy(TirBuilder *b, TirValue *src, TirValue *dst) {
@@ -51,7 +52,8 @@ static bool check_countable(const TirOp *op, const TirValue *buffer, Diags *ds) 
 static bool sides_overlap(TirValue *src, TirValue *dst) {
   RuleTile from = rule_tile(src), to = rule_tile(dst);
   bool same = true;
-  if (from.root != to.root || from.root->type.space == SPACE_FRAGMENT) return false;
+  if (from.root != to.root) return tir_root(src) == tir_root(dst);
+  if (from.root->type.space == SPACE_FRAGMENT) return false;
   for (int d = 0; d < from.root->type.rank; d++) {
     TirRange a = from.start[d], b = to.start[d];
     if (a.lo != a.hi || b.lo != b.hi || a.lo - b.lo >= to.extent[d] || b.lo - a.lo >= from.extent[d])
@@ -82,7 +84,7 @@ static bool fills_words(const RuleTile *tile) {
 
 // Threads reach one tile of TMEM at a time, its rows and columns.
 static bool check_tmem_tile(const Target *target, const TirOp *op, TirValue *buffer, Diags *ds) {
-  if (buffer->type.space != SPACE_TMEM || buffer->op->kind == OP_alloc) return true;
+  if (buffer->type.space != SPACE_TMEM || buffer->op->kind != OP_view) return true;
   RuleTile tile = rule_tile(buffer);
   const char *why = NULL;
   if (buffer->type.rank != 2 || !is_dense(&tile))
@@ -291,7 +293,17 @@ static bool check_panels(const Target *target, const TirOp *op, int i, Diags *ds
   enum { NARROWEST = 32 };
   const Type *root = &rule_tile(op->args[i]).root->type;
   int64_t elements = root->shape[root->rank - 1], bytes = elements * dtype_bytes(root->dtype);
-  if (rule_shared_span(target, root, true)) return true;
+  if (rule_shared_span(target, op->args[i], true)) return true;
+  const TirOp *alloc = tir_root(op->args[i])->op;
+  if (alloc->attrs[ALLOC_plain]) {
+    diag_error(ds, DIAG_reshape, op->span,
+               "%s is an operand, whose rows are swizzled; it cannot be seen with rows of another length",
+               tir_buffer_name(op->args[i]));
+    diag_note(ds, alloc->span, "it is allocated here with rows of %lld bytes",
+              (long long)(alloc->results[0]->type.shape[alloc->results[0]->type.rank - 1] *
+                          dtype_bytes(alloc->results[0]->type.dtype)));
+    return false;
+  }
   diag_error(ds, DIAG_mma_panel, op->span,
              "rows of %s have %lld elements (%lld bytes); rows of an operand are a multiple of %d elements "
              "(%d bytes)",
@@ -312,8 +324,7 @@ static const char *start_text(TirRange start, char out[32]) {
 // power of two that is no less than its width.
 static int64_t column_step(const Target *target, const MmaShape *shape, const RuleTile *tile, bool mn_major) {
   if (!mn_major) return shape->k_atom;
-  int64_t panel = rule_shared_span(target, &tile->root->type, true) / dtype_bytes(tile->root->type.dtype),
-          step = 8;
+  int64_t panel = rule_shared_span(target, tile->root, true) / dtype_bytes(tile->root->type.dtype), step = 8;
   while (step < tile->extent[tile->dim[1]]) step *= 2;
   return step < panel ? step : panel;
 }
@@ -327,7 +338,7 @@ static bool check_operand_slice(const Target *target, const MmaShape *shape, con
   int rank = tile.root->type.rank;
   int64_t rows = 0, columns = tile.start[tile.dim[1]].multiple, stride = 1;
   for (int d = rank - 2; d >= 0; stride *= tile.root->type.shape[d--])
-    rows = tir_gcd(rows, tile.start[d].multiple * stride);
+    rows = base_gcd(rows, tile.start[d].multiple * stride);
   int64_t step = column_step(target, shape, &tile, is_mn_major(op, i));
   if (is_dense(&tile) && rows % 8 == 0 && columns % step == 0) return true;
   char row[32], column[32];

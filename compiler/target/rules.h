@@ -29,8 +29,8 @@ typedef struct {
 RuleTile rule_tile(TirValue *buffer);
 
 // The swizzle span, in bytes, of a shared buffer: the widest that divides its rows when an MMA reads it;
-// otherwise 0, unless its rows are too long for one box dimension.
-int rule_shared_span(const Target *target, const Type *type, bool mma_operand);
+// otherwise 0, unless its rows are too long for one box dimension. 0 for one that is seen with rows of several lengths.
+int rule_shared_span(const Target *target, TirValue *buffer, bool mma_operand);
 
 // The box of a TMA copy between `tile` of a tensor and shared memory of that span: as large as the limits
 // allow, and such that the boxes of the tile, in row-major order, fill the shared tile. False: no such box,

@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 
+#include "base/gcd.h"
+
 enum { UNIT = 16, TILE_ALIGN = 128, MAX_BOXES = 64 };
 
 RuleTile rule_tile(TirValue *buffer) {
@@ -42,8 +44,10 @@ static int widest_span(int64_t bytes) {
   return 0;
 }
 
-int rule_shared_span(const Target *target, const Type *type, bool mma_operand) {
-  if (type->rank == 0) return 0;
+int rule_shared_span(const Target *target, TirValue *buffer, bool mma_operand) {
+  const TirValue *root = tir_root(buffer);
+  const Type *type = &root->type;
+  if (type->rank == 0 || root->op->attrs[ALLOC_plain]) return 0;
   bool long_rows = type->rank > 1 && type->shape[type->rank - 1] > target->max_box;
   return mma_operand || long_rows ? widest_span(row_bytes(type)) : 0;
 }
@@ -114,9 +118,10 @@ static bool visit_product(void *root, TirOp *op) {
 }
 
 // Whether the buffer may turn out to be laid out with a swizzle.
-static bool may_swizzle(const Target *target, TirValue *root) {
+static bool may_swizzle(const Target *target, TirValue *buffer) {
+  TirValue *root = tir_root(buffer);
   TirBlock *body = root->op->parent->kernel->body;
-  return rule_shared_span(target, &root->type, false) != 0 || !tir_walk(body, visit_product, root);
+  return rule_shared_span(target, root, false) != 0 || !tir_walk(body, visit_product, root);
 }
 
 // The shared tile must be whole rows, one block of them, that starts on a TMA address whatever the span turns
@@ -133,7 +138,7 @@ static const char *shared_obstacle(const Target *target, TirValue *buffer) {
   for (int d = inner - 1; d >= 0; d--) {
     if (partial && tile.extent[d] != 1) return "the shared side is no one block of rows";
     partial = partial || tile.extent[d] != root->shape[d];
-    start = tir_gcd(start, tile.start[d].multiple * stride);
+    start = base_gcd(start, tile.start[d].multiple * stride);
     stride *= root->shape[d];
   }
   if (start * row_bytes(root) % TILE_ALIGN)
@@ -178,10 +183,9 @@ const char *rule_tma_obstacle(const Target *target, TirValue *src, TirValue *dst
   // The tile's last dimension must be the tensor's: only there the elements are adjacent.
   if (tile.dim[global->type.rank - 1] != tile.root->type.rank - 1)
     return "its last dimension is not the tensor's: its elements are not adjacent";
-  const Type *type = &tir_root(shared)->type;
   int64_t box[TYPE_MAX_RANK];
-  int swizzled = rule_shared_span(target, type, true);
-  bool fits = rule_tma_box(target, &tile, rule_shared_span(target, type, false), box) &&
+  int swizzled = rule_shared_span(target, shared, true);
+  bool fits = rule_tma_box(target, &tile, rule_shared_span(target, shared, false), box) &&
               (!swizzled || rule_tma_box(target, &tile, swizzled, box));
   return fits ? NULL
               : "no boxes of at most 256 elements a dimension, each a multiple of 16 bytes wide, make up the "

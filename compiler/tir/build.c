@@ -315,6 +315,10 @@ TirValue *tir_view(TirBuilder *b, TirValue *buffer, TirValue *const *offsets, co
   return op->results[0];
 }
 
+TirValue *tir_reshape(TirBuilder *b, TirValue *buffer, Type type) {
+  return tir_op(b, OP_reshape, 1, &buffer, 1, &type)->results[0];
+}
+
 TirValue *tir_load(TirBuilder *b, TirValue *buffer, TirValue *const *indices, int n) {
   TirValue *args[1 + TYPE_MAX_RANK] = {buffer};
   assert(n <= TYPE_MAX_RANK);

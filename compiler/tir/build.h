@@ -44,6 +44,8 @@ TirValue *tir_alloc_barrier(TirBuilder *b, Name name, int n, const int64_t *coun
 // 1) from the result.
 TirValue *tir_view(TirBuilder *b, TirValue *buffer, TirValue *const *offsets, const int64_t *extents,
                    unsigned drop);
+// The whole buffer in another shape or with other elements of as many bits.
+TirValue *tir_reshape(TirBuilder *b, TirValue *buffer, Type type);
 TirValue *tir_load(TirBuilder *b, TirValue *buffer, TirValue *const *indices, int n);
 TirOp *tir_store(TirBuilder *b, TirValue *buffer, TirValue *value, TirValue *const *indices, int n);
 TirValue *tir_cell(TirBuilder *b, Name name, DType dtype, TirValue *initial);

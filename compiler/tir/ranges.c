@@ -3,6 +3,8 @@
 // a tree.
 #include "tir/ranges.h"
 
+#include "base/gcd.h"
+
 #include <string.h>
 
 enum { MAX_DEPTH = 10, CELL_DEPTH = 4 };
@@ -11,24 +13,12 @@ static const TirRange unknown = {INT64_MIN, INT64_MAX, 1};
 
 static TirRange range_of(const TirValue *value, int depth);
 
-int64_t tir_gcd(int64_t a, int64_t b) {
-  if (a == INT64_MIN || b == INT64_MIN) return 1;
-  if (a < 0) a = -a;
-  if (b < 0) b = -b;
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 static bool bounded(TirRange r) {
   return r.lo != INT64_MIN && r.hi != INT64_MAX;
 }
 
 static TirRange constant(int64_t value) {
-  return (TirRange){value, value, tir_gcd(value, 0)};
+  return (TirRange){value, value, base_gcd(value, 0)};
 }
 
 // An end of an interval that is unknown stays unknown; so does one that overflows.
@@ -48,7 +38,7 @@ static TirRange negate(TirRange a) {
 
 TirRange tir_range_add(TirRange a, TirRange b) {
   return (TirRange){add_end(a.lo, b.lo, INT64_MIN), add_end(a.hi, b.hi, INT64_MAX),
-                    tir_gcd(a.multiple, b.multiple)};
+                    base_gcd(a.multiple, b.multiple)};
 }
 
 static TirRange multiply(TirRange a, TirRange b) {
@@ -71,11 +61,11 @@ static TirRange multiply(TirRange a, TirRange b) {
 }
 
 static TirRange join(TirRange a, TirRange b) {
-  return (TirRange){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, tir_gcd(a.multiple, b.multiple)};
+  return (TirRange){a.lo < b.lo ? a.lo : b.lo, a.hi > b.hi ? a.hi : b.hi, base_gcd(a.multiple, b.multiple)};
 }
 
 static TirRange smaller(TirRange a, TirRange b) {
-  return (TirRange){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi, tir_gcd(a.multiple, b.multiple)};
+  return (TirRange){a.lo < b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi, base_gcd(a.multiple, b.multiple)};
 }
 
 static int64_t floor_div(int64_t a, int64_t b) {
@@ -99,7 +89,7 @@ static TirRange modulo(TirRange a, int64_t divisor) {
   if (divisor <= 0) return unknown;
   if (a.multiple % divisor == 0) return constant(0);
   if (a.lo >= 0 && a.hi < divisor) return a;
-  return (TirRange){0, divisor - 1, tir_gcd(a.multiple, divisor)};
+  return (TirRange){0, divisor - 1, base_gcd(a.multiple, divisor)};
 }
 
 static const TirOp *find_grid(const TirOp *op) {
@@ -124,7 +114,7 @@ static TirRange loop_variable(const TirOp *op, int depth) {
   TirRange lo = range_of(op->args[0], depth), hi = range_of(op->args[1], depth);
   TirRange step = range_of(op->args[2], depth);
   TirRange r = unknown;
-  r.multiple = tir_gcd(lo.multiple, step.multiple);
+  r.multiple = base_gcd(lo.multiple, step.multiple);
   if (step.lo > 0) {
     r.lo = lo.lo;
     if (hi.hi != INT64_MAX) r.hi = hi.hi - 1;

@@ -17,8 +17,6 @@ int64_t tir_known_multiple(const TirValue *value);
 // Provably the same: one value, or pure ops of the same kind on the same operands; for buffers, equal views
 // of one root.
 bool tir_same_value(const TirValue *a, const TirValue *b);
-// Greatest common divisor; gcd(0, x) = |x|.
-int64_t tir_gcd(int64_t a, int64_t b);
 // The sum of two ranges; bounds that leave 64 bits become unknown.
 TirRange tir_range_add(TirRange a, TirRange b);
 

@@ -192,7 +192,7 @@ void tir_replace_uses(TirKernel *kernel, const TirValue *old, TirValue *value) {
 // ---- questions
 
 TirValue *tir_root(TirValue *buffer) {
-  while (buffer->op->kind == OP_view) buffer = buffer->op->args[0];
+  while (buffer->op->kind == OP_view || buffer->op->kind == OP_reshape) buffer = buffer->op->args[0];
   return buffer;
 }
 
@@ -202,7 +202,8 @@ Layout *tir_layout(const TirValue *buffer) {
 }
 
 const char *tir_buffer_name(const TirValue *buffer) {
-  while (buffer->op->kind == OP_view) buffer = buffer->op->args[0];
+  while (buffer->op->kind == OP_view || (buffer->op->kind == OP_reshape && !buffer->name))
+    buffer = buffer->op->args[0];
   if (buffer->op->name) return buffer->op->name;
   return buffer->name ? buffer->name : "a buffer";
 }

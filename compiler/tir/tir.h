@@ -21,11 +21,12 @@ typedef struct TirKernel TirKernel;
 
 typedef struct TirValue {
   Type type;
-  TirOp *op;       // the op that defines it
-  int index;       // which of the op's results
-  int id;          // number in the text form, unique in the kernel
-  Name name;       // the user's name, a hint for printing; may be NULL
-  Layout *layout;  // of alloc results, once decided; NULL before. A view has its root's (tir_layout)
+  TirOp *op;  // the op that defines it
+  int index;  // which of the op's results
+  int id;     // number in the text form, unique in the kernel
+  Name name;  // the user's name, a hint for printing; may be NULL
+  Layout *
+      layout;  // of alloc and reshape results, once decided; NULL before. A view has that of what it is a part of (tir_layout)
 } TirValue;
 
 struct TirOp {
@@ -126,8 +127,8 @@ void tir_replace_uses(TirKernel *kernel, const TirValue *old, TirValue *value);
 typedef bool (*TirVisitor)(void *context, TirOp *op);
 bool tir_walk(TirBlock *block, TirVisitor visitor, void *context);
 
-// The alloc, tensor or alloc_barrier behind a chain of views: two buffers may alias only if their roots are
-// equal.
+// The alloc, tensor or alloc_barrier behind a chain of views and reshapes: two buffers may alias only if their
+// roots are equal.
 TirValue *tir_root(TirValue *buffer);
 Layout *tir_layout(const TirValue *buffer);
 // How messages call a buffer: the user's name of what is behind its views, or "a buffer".

@@ -208,6 +208,19 @@ static bool verify_view(Verifier *v, const TirOp *op) {
          verify_fail(v, op, "has more dimensions than it keeps");
 }
 
+static bool verify_reshape(Verifier *v, const TirOp *op) {
+  const Type *source = arg_type(op, 0), *result = &op->results[0]->type;
+  OpKind made_by = op->args[0]->op->kind;
+  if (made_by != OP_alloc && made_by != OP_reshape) return verify_fail(v, op, "takes a whole buffer");
+  if (result->kind != TYPE_BUFFER || result->space != source->space || result->rank < 1)
+    return verify_fail(v, op, "gives a buffer of the same space");
+  if (!type_is_static(result) || type_elements(result) < 1 || type_elements(result) > MAX_BUFFER_ELEMENTS)
+    return verify_fail(v, op, "has no extents, extents known only at launch, or too large ones");
+  return type_elements(result) * dtype_bits(result->dtype) ==
+             type_elements(source) * dtype_bits(source->dtype) ||
+         verify_fail(v, op, "gives a buffer of as many bits");
+}
+
 static bool verify_access(Verifier *v, const TirOp *op, const Type *element, int first_index) {
   const Type *buffer = arg_type(op, 0);
   if (op->nargs - first_index != buffer->rank || !all_i32(op, first_index))
@@ -254,6 +267,7 @@ static bool verify_memory(Verifier *v, const TirOp *op) {
   if (op->kind == OP_alloc) return verify_alloc(v, op);
   if (op->kind == OP_alloc_barrier) return verify_alloc_barrier(v, op);
   if (op->kind == OP_view) return verify_view(v, op);
+  if (op->kind == OP_reshape) return verify_reshape(v, op);
   if (op->kind == OP_load) return verify_access(v, op, &op->results[0]->type, 1);
   if (op->kind == OP_store || op->kind == OP_atomic_store) return verify_access(v, op, arg_type(op, 1), 2);
   if (op->kind == OP_atomic_load) return verify_access(v, op, &op->results[0]->type, 1);

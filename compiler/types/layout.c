@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/gcd.h"
+
 enum { CHUNK_BITS = 128 };  // the widest access of one thread
 
 static void add_mode(LayoutMode *modes, int *count, int64_t extent, int64_t stride) {
@@ -70,19 +72,10 @@ bool layout_row(const Type *type, int threads, Layout *out) {
   return true;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 Layout layout_blocked(const Type *type, int threads) {
   assert(type->kind == TYPE_BUFFER && type->rank > 0 && threads > 0);
   int64_t inner = type->shape[type->rank - 1], rows = type_elements(type) / inner;
-  int64_t vector = vector_of(type, threads), across = common_divisor(inner / vector, threads);
+  int64_t vector = vector_of(type, threads), across = base_gcd(inner / vector, threads);
   int64_t down = threads / across, width = across * vector;
   Layout layout = {.kind = LAYOUT_FRAGMENT};
   add_thread(&layout, across, vector);
@@ -97,7 +90,7 @@ bool layout_mma(const Type *type, int threads, Layout *out) {
   enum { GROUP = 128, ROWS = 64, QUAD = 4, PAIR = 2, EIGHT = 8 };
   if (type->rank != 2 || type->shape[0] % ROWS || threads % GROUP || threads == 0) return false;
   int64_t columns = type->shape[1], blocks = type->shape[0] / ROWS, groups = threads / GROUP;
-  int64_t down = common_divisor(blocks, groups), across = groups / down;
+  int64_t down = base_gcd(blocks, groups), across = groups / down;
   if (columns % (EIGHT * across)) return false;
   *out = (Layout){.kind = LAYOUT_FRAGMENT};
   add_thread(out, QUAD, PAIR);
@@ -301,15 +294,12 @@ int64_t layout_element(const Layout *fragment, int64_t thread, int64_t reg) {
          modes_element(fragment->reg, fragment->nregister_modes, reg);
 }
 
-static int64_t rows_of(const Type *type) {
-  int64_t rows = 1;
-  for (int i = 0; i + 1 < type->rank; i++) rows *= type->shape[i];
-  return rows;
+int layout_swizzle_mask(int span) {
+  return span ? span / 16 - 1 : 0;
 }
 
-// Address bits 4… are XORed with bits 7…: three of them for spans of 128 bytes, two for 64, one for 32.
 static int64_t swizzled(int64_t offset, int span) {
-  return offset ^ ((offset >> 7 & (span / 16 - 1)) << 4);
+  return offset ^ (offset >> LAYOUT_SWIZZLE_FROM & layout_swizzle_mask(span)) << LAYOUT_SWIZZLE_TO;
 }
 
 int64_t layout_shared_offset(const Layout *shared, const Type *type, const int64_t *index) {
@@ -319,7 +309,7 @@ int64_t layout_shared_offset(const Layout *shared, const Type *type, const int64
   for (int i = 0; i < last; i++) row = row * type->shape[i] + index[i];
   if (shared->span == 0) return (row * type->shape[last] + index[last]) * bits / 8;
   int64_t columns = (int64_t)shared->span * 8 / bits, panel = index[last] / columns;
-  int64_t offset = (panel * rows_of(type) + row) * shared->span + index[last] % columns * bits / 8;
+  int64_t offset = (panel * type_rows(type) + row) * shared->span + index[last] % columns * bits / 8;
   return swizzled(offset, shared->span);
 }
 
@@ -327,7 +317,7 @@ int64_t layout_shared_bytes(const Layout *shared, const Type *type) {
   assert(shared->kind == LAYOUT_SHARED);
   if (shared->span == 0 || type->rank == 0) return type_bytes(type);
   int64_t columns = (int64_t)shared->span * 8 / dtype_bits(type->dtype), inner = type->shape[type->rank - 1];
-  return (inner / columns + (inner % columns != 0)) * rows_of(type) * shared->span;
+  return (inner / columns + (inner % columns != 0)) * type_rows(type) * shared->span;
 }
 
 int layout_shared_alignment(const Layout *shared) {

@@ -81,6 +81,10 @@ int64_t layout_threads(const Layout *fragment);
 // The row-major element index held by (thread, register); may be >= the element count on a ragged tail.
 int64_t layout_element(const Layout *fragment, int64_t thread, int64_t reg);
 
+// The swizzle: so many of the address bits from LAYOUT_SWIZZLE_FROM on, three for spans of 128 bytes, two for 64, one
+// for 32, none for 0, are XORed into those from LAYOUT_SWIZZLE_TO on. The mask has a one for each.
+enum { LAYOUT_SWIZZLE_FROM = 7, LAYOUT_SWIZZLE_TO = 4 };
+int layout_swizzle_mask(int span);
 // Byte offset, from the buffer's start, of an element in a shared layout; index has type->rank entries.
 // Includes the XOR, which is exact when the buffer starts on a multiple of 8 * span bytes.
 int64_t layout_shared_offset(const Layout *shared, const Type *type, const int64_t *index);

@@ -55,6 +55,12 @@ int64_t type_elements(const Type *type) {
   return count;
 }
 
+int64_t type_rows(const Type *type) {
+  int64_t rows = 1;
+  for (int d = 0; d + 1 < type->rank; d++) rows *= type->shape[d];
+  return rows;
+}
+
 int64_t type_bytes(const Type *type) {
   int64_t elements = type_elements(type), bits;
   if (__builtin_mul_overflow(elements, (int64_t)dtype_bits(type->dtype), &bits)) return INT64_MAX;

@@ -44,6 +44,7 @@ Type type_buffer(DType dtype, Space space, int rank, const int64_t *shape);
 bool type_equal(const Type *a, const Type *b);
 bool type_is_static(const Type *type);    // no dynamic dimension
 int64_t type_elements(const Type *type);  // of a static buffer; saturates at INT64_MAX
+int64_t type_rows(const Type *type);      // elements of all dimensions but the last
 int64_t type_bytes(const Type *type);     // of a static buffer, sub-byte types packed
 const char *space_name(Space space);      // "shared"
 bool space_parse(Str text, Space *out);

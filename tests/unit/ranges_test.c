@@ -1,4 +1,5 @@
 // Bounds and divisors of staged integers: what is proven, and what must not be.
+#include "base/gcd.h"
 #include "tir/ranges.h"
 
 #include "check.h"
@@ -65,7 +66,7 @@ static void check_types(Bench *t) {
   expect(t, scaled, 0, UINT32_MAX, 8);
   TirValue *flag = tir_binary(&t->b, OP_lt, size, tir_int(&t->b, 5));
   expect(t, tir_select(&t->b, flag, tir_int(&t->b, 32), tir_int(&t->b, 48)), 32, 48, 16);
-  CHECK_INT(t->c, tir_gcd(0, -12), 12);
+  CHECK_INT(t->c, base_gcd(0, -12), 12);
 }
 
 // A conversion that does not fit may have wrapped, and so may arithmetic narrower than an index.

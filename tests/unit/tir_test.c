@@ -280,6 +280,7 @@ static void test_tables(Checks *c) {
   CHECK(c, op_def(OP_add)->group == GROUP_BINARY && op_def(OP_lt)->group == GROUP_COMPARE);
   CHECK(c, op_def(OP_exp)->group == GROUP_UNARY && op_def(OP_gemm)->group == GROUP_TILE);
   check_slots(c, OP_const, SLOTS("bits"));
+  check_slots(c, OP_alloc, SLOTS("plain"));
   check_slots(c, OP_block_idx, SLOTS("dim"));
   check_slots(c, OP_for, SLOTS("kind", "stages"));
   check_slots(c, OP_role, SLOTS("lo", "hi", "arm"));
