@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "passes/pass.h"
+#include "tir/roles.h"
 
 enum { MAX_CLASSES = 64, MAX_THREADS = 1024, KEPT_PHASES = 4, LAST_RANK = 2, MAX_VARIABLES = 8 };
 
@@ -168,8 +169,10 @@ typedef struct {
 enum {
   WARP = 32,
   NAMED_POINTS = 16,
-  MEETING_POINTS = NAMED_POINTS + MAX_THREADS / WARP
-};  // named, then of warps
+  PART_POINTS = NAMED_POINTS + MAX_THREADS / WARP,
+  MAX_PARTS = 32,
+  MEETING_POINTS = PART_POINTS + MAX_PARTS
+};  // named, then of warps, then of parts of warps
 
 typedef struct {
   int rank;
@@ -214,6 +217,8 @@ typedef struct {
   Agent *agents;
   Barrier *barriers;
   Meet meets[MEETING_POINTS];
+  TirThreads parts[MAX_PARTS];  // of warps that meet, by meeting point
+  int nparts;
   History *histories;  // by buffer
   struct Decisions *decisions;
   bool guessed;  // the run rests on one

@@ -403,22 +403,39 @@ static int threads_of_warp(const Run *run, const Agent *agent, const TirOp *op) 
   return count;
 }
 
+// Where the lanes of a warp that run the op meet. Roles of parts of it meet at points of their own: their masks differ.
+// -1: there are too many, and the run has ended.
+static int warp_point(Run *run, const TirOp *op, int warp) {
+  TirThreads active = tir_active_threads(op->parent);
+  if (active.lo % WARP == 0 && active.hi % WARP == 0) return NAMED_POINTS + warp;
+  for (int i = 0; i < run->nparts; i++)
+    if (run->parts[i].lo == active.lo && run->parts[i].hi == active.hi) return PART_POINTS + i;
+  if (run->nparts < MAX_PARTS) {
+    run->parts[run->nparts] = active;
+    return PART_POINTS + run->nparts++;
+  }
+  run_unproved(run, op, "too many parts of warps meet");
+  return -1;
+}
+
 bool sync_warp(Run *run, Agent *agent, const TirOp *op) {
   int own = threads_of(run, agent), warp = run->plan->classes[agent->class_index].first / WARP;
   if (own >= WARP) return true;
   int needed = threads_of_warp(run, agent, op);
   if (own >= needed) return true;
-  Meet *meet = &run->meets[NAMED_POINTS + warp];
+  int point = warp_point(run, op, warp);
+  if (point < 0) return true;
+  Meet *meet = &run->meets[point];
   tick(agent);
   meet->needed = needed;
   meet->arrived += own;
   meet->op = op;
   send(run, agent, &meet->clock);
   agent->state = AGENT_MEETS;
-  agent->barrier = NAMED_POINTS + warp;
+  agent->barrier = point;
   agent->at = op;
   if (meet->arrived < needed) return false;
-  release_meeting(run, NAMED_POINTS + warp);
+  release_meeting(run, point);
   return true;
 }
 
