@@ -45,7 +45,7 @@ static bool visit_access(void *context, TirOp *op) {
   for (int i = 0; i < op->nargs && i < def->noperands; i++)
     if (def->operands[i].access && op->args[i] && op->args[i]->type.kind == TYPE_BUFFER &&
         tir_root(op->args[i]) == search->tensor)
-      search->access |= def->operands[i].access;
+      search->access |= def->operands[i].access & ACCUMULATES;
   return true;
 }
 
