@@ -192,7 +192,7 @@ class Ours:
         self.commands = [self.prepare(options, folder, sizes) for sizes in [options.define] + [also.split() for also in options.also]]
 
     def prepare(self, options, folder, sizes):
-        run = [options.tile_run, self.ptx, "--device", "emu", "--random", "3"]
+        run = [options.tile_run, self.ptx, "--device", "emu", "--random", "3"] + (["--sms", str(options.sms)] if options.sms else [])
         for size in sizes:
             run += ["-D", size]
         if options.entry:
@@ -373,6 +373,7 @@ def main():
     parser.add_argument("--check", help="default: all; for --foreign default,race")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--also", action="append", default=[], metavar="SIZES", help="with --kernel: further sizes, as 'M=128 N=256 K=0'")
+    parser.add_argument("--sms", type=int, help="with --kernel: how many multiprocessors a persistent kernel finds")
     parser.add_argument("--survivors", metavar="FILE", help="the table of harmless ones")
     parser.add_argument("--together", action="store_true")
     parser.add_argument("--kind", help="only kinds that contain this")
