@@ -52,5 +52,6 @@ static bool visit_access(void *context, TirOp *op) {
 unsigned tir_access(const TirKernel *kernel, const TirValue *tensor) {
   AccessSearch search = {tensor, 0};
   tir_walk(kernel->body, visit_access, &search);
+  search.access &= READS | WRITES;
   return search.access ? search.access : READS;
 }

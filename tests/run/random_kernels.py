@@ -15,12 +15,13 @@ import tempfile
 import numpy as np
 
 import elementwise as types
-from chance import atomics, base, control, programs, protocols, reductions, roles, tiles
+from chance import atomics, base, control, persistent, programs, protocols, reductions, roles, tiles
 from elementwise import number
 from run_case import CHECKS, SMALL, untouched
 
 KINDS = {"elements": tiles.elements, "moves": tiles.moves, "products": tiles.products, "forms": tiles.forms, "programs": programs.programs,
-         "reductions": reductions.reductions, "control": control.control, "atomics": atomics.atomics, "protocols": protocols.protocols, "roles": roles.roles}
+         "reductions": reductions.reductions, "control": control.control, "atomics": atomics.atomics, "protocols": protocols.protocols, "roles": roles.roles,
+         "persistent": persistent.persistent}
 HELD = base.DTYPES  # element types of results
 
 
@@ -116,7 +117,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tilec", type=os.path.abspath)
     parser.add_argument("tile_run", type=os.path.abspath)
-    parser.add_argument("--count", type=int, default=30 if SMALL else 110, help="kernels, of all kinds in turn")
+    parser.add_argument("--count", type=int, default=24 if SMALL else 120, help="kernels, of all kinds in turn")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=list(KINDS))
