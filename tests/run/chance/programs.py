@@ -14,7 +14,7 @@ class Buffer:
 class Program:
     """Statements over tiles of one shape, and what they leave in each tile of every block."""
     def __init__(self, rng, kernel, blocks):
-        self.rng, self.blocks = rng, blocks
+        self.rng, self.blocks, self.vectors = rng, blocks, 0
         kernel.threads = int(pick(rng, [32, 64, 128, 128, 128, 256, 512]))
         self.m, self.n = pick(rng, [(128, 64), (128, 64), (128, 32), (64, 64), (16, 16), (33, 7), (1, 64)])
         small_block = self.m * self.n // kernel.threads > 64
@@ -63,7 +63,7 @@ class Program:
 
     def statement(self, state, depth):
         """Lines, and a function that takes the state (and the rounds of the loops around) to the next."""
-        kinds = ["copy", "copy", "fill", "elements", "elements", "elements", "part"]
+        kinds = ["copy", "copy", "fill", "elements", "elements", "elements", "part", "reduction"]
         kinds += ["loop", "branch"] if depth < 2 else []
         kinds += ["gemm"] * 4 if (self.m, self.n) == (128, 64) else []
         return getattr(self, pick(self.rng, kinds))(state, depth)
@@ -157,14 +157,42 @@ class Program:
             return s
         return lines, run
 
+    def reduction(self, state, depth):
+        """A tile less its rows' or columns' extreme."""
+        which = [i for i, b in enumerate(self.buffers) if b.space != "tmem"]
+        if not which:
+            return self.copy(state, depth)
+        y, dim, op = pick(self.rng, which), int(self.rng.integers(2)), pick(self.rng, ["max", "min", "absmax"])
+        target = self.buffers[y]
+        self.vectors += 1
+        name, length, place = "r%d" % self.vectors, (self.n, self.m)[dim], pick(self.rng, ["fragment", "fragment", "shared"])
+
+        def step(s, r):
+            value = number(target.dtype, s[y]).astype(np.float64)
+            extreme = {"max": value.max, "min": value.min, "absmax": np.abs(value).max}[op](axis=1 + dim, keepdims=True)
+            return replaced(s, y, exactly(target.dtype, np.clip(value - extreme, -8, 8)))
+        return ["%s = alloc_%s((%d,), %s)" % (name, place, length, SPELLING[target.dtype]), "reduce_%s(%s, %s, dim=%d)" % (op, target.name, name, dim),
+                "for i, j in Parallel(%d, %d):" % (self.m, self.n),
+                "    %s[i, j] = max(min(%s[i, j] - %s[%s], 8), -8)" % (target.name, target.name, name, "ji"[dim])], step
+
     def loop(self, state, depth):
+        """Perhaps with a round that is left in the middle, or the last."""
         rounds, name = int(self.rng.integers(0, 4)), "kq"[depth]
         lines, run = self.block(state, depth + 1)
         head = pick(self.rng, ["serial(%d)", "range(%d)", "serial(M // %d * %%d)" % (self.m * self.blocks), "Pipelined(%d, num_stages=2)"])
+        jump, at, rest = pick(self.rng, [None, None, "break", "continue"]), int(self.rng.integers(3)), None
+        if jump:
+            more, rest = self.block(state, depth + 1)
+            lines = lines + ["    if %s == %d:" % (name, at), "        " + jump] + more
 
         def step(s, r):
             for k in range(rounds):
                 s = run(s, r + [k])
+                if jump and k == at:
+                    if jump == "break":
+                        break
+                elif jump:
+                    s = rest(s, r + [k])
             return s
         return ["for %s in %s:" % (name, head % rounds)] + lines, step
 
