@@ -159,7 +159,8 @@ EXAMPLES = {
     "gemm_int8": ([(256, 256, 256), (65, 144, 80), (1, 1, 1), (130, 64, 0)], int8_inputs, "C", int8_product, exact),
     "histogram": ([(20000,), (4096,), (1,)], histogram_inputs, "counts", counted, exact),
     "gemm_ts": ([(256, 256, 256), (129, 130, 80), (1, 8, 16), (64, 64, 0)], ts_inputs, "C", ts_product, near),
-    "gemm_persistent": ([(512, 640, 256), (384, 300, 136), (129, 257, 72), (1, 8, 16), (130, 64, 0)], gemm_inputs, "C", product, near),
+    "gemm_tiles": ([(512, 640, 256), (384, 300, 136), (129, 257, 72), (1, 8, 16), (130, 64, 0)], gemm_inputs, "C", product, near),
+    "gemm_persistent": ([(512, 640, 256), (384, 300, 136), (129, 257, 584), (1, 8, 16), (700, 392, 320)], gemm_inputs, "C", product, near),
     "gemm_batched": ([(3, 256, 128, 128), (2, 129, 72, 80), (5, 1, 1, 1), (2, 64, 64, 0)], batched_inputs, "C", batched_product, near),
     "softmax": ([(16, 1000), (9, 256), (1, 1), (3, 2050)], row_inputs, "B", lambda inputs: softmax_of_rows(inputs["A"].astype(np.float64)), close),
     "layernorm": ([(8, 1024), (5, 1024)], layernorm_inputs, "B", normalised, near),
@@ -172,7 +173,7 @@ EXAMPLES = {
 
 
 # Persistent kernels: each run is on a device of another number of SMs, so that tiles divide among workers in many ways.
-WORKERS = {"gemm_persistent": [1, 3, 4, 148]}
+WORKERS = {"gemm_tiles": [1, 3, 4, 148], "gemm_persistent": [1, 3, 4, 148]}
 
 
 def run(tile_run, cubin, size, order, example, seed, sms):
