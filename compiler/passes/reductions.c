@@ -150,7 +150,8 @@ void lower_reduction_in_memory(PassCx *cx, TirOp *op, const TileReduction *r, Ti
   Fold fold = fold_of(cx, op, r);
   enum { MOST = 32 };
   int64_t count = r->src->type.shape[r->dim], rows = type_elements(&r->src->type) / count, shares = 1;
-  while (shares < MOST && 2 * shares <= count && 2 * shares * rows <= op->parent->kernel->threads)
+  while (shares < MOST && 2 * shares <= count &&
+         2 * shares * rows <= tir_thread_count(tir_active_threads(op->parent)))
     shares *= 2;
   TirValue *slots = new_slots(&fold, shares);
   fold_rows(&fold, staging, slots, count, shares);
