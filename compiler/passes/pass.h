@@ -21,9 +21,11 @@ typedef struct {
   const char *name;
   PassFn run;
   unsigned needs, gives;  // TirFacts
+  int level;              // the least -O that runs it
 } Pass;
 
 bool pass_select(PassCx *cx, TirKernel *kernel);
+bool pass_roles(PassCx *cx, TirKernel *kernel);
 bool pass_memory_layout(PassCx *cx, TirKernel *kernel);
 bool pass_fragments(PassCx *cx, TirKernel *kernel);
 bool pass_tmem(PassCx *cx, TirKernel *kernel);

@@ -9,14 +9,15 @@
 #include "tir/text.h"
 
 static const Pass pipeline[] = {
-    // name           function            needs            gives
-    {"select", pass_select, TIR_TYPED, TIR_SELECTED},
-    {"memory-layout", pass_memory_layout, TIR_SELECTED, TIR_LAID_OUT},
-    {"fragments", pass_fragments, TIR_LAID_OUT, TIR_FRAGMENTS},
-    {"tmem", pass_tmem, TIR_FRAGMENTS, TIR_TMEM_PLACED},
-    {"barriers", pass_barriers, TIR_TMEM_PLACED, TIR_SYNCED},
-    {"smem", pass_smem, TIR_SYNCED, TIR_SMEM_PLACED},
-    {"sync-check", pass_sync_check, TIR_SMEM_PLACED, 0},
+    // name           function            needs            gives           least -O
+    {"select", pass_select, TIR_TYPED, TIR_SELECTED, 0},
+    {"roles", pass_roles, TIR_SELECTED, 0, 3},
+    {"memory-layout", pass_memory_layout, TIR_SELECTED, TIR_LAID_OUT, 0},
+    {"fragments", pass_fragments, TIR_LAID_OUT, TIR_FRAGMENTS, 0},
+    {"tmem", pass_tmem, TIR_FRAGMENTS, TIR_TMEM_PLACED, 0},
+    {"barriers", pass_barriers, TIR_TMEM_PLACED, TIR_SYNCED, 0},
+    {"smem", pass_smem, TIR_SYNCED, TIR_SMEM_PLACED, 0},
+    {"sync-check", pass_sync_check, TIR_SMEM_PLACED, 0, 0},
 };
 
 enum { PASS_COUNT = sizeof pipeline / sizeof *pipeline };
@@ -108,7 +109,8 @@ static bool run_only(PassCx *cx, const PipelineOptions *options) {
 static bool run_all(PassCx *cx, const PipelineOptions *options) {
   bool ok = true;
   for (int i = 0; i < PASS_COUNT; i++) {
-    ok = (is_disabled(options, &pipeline[i]) || run_step(cx, options, &pipeline[i])) && ok;
+    bool skipped = is_disabled(options, &pipeline[i]) || options->level < pipeline[i].level;
+    ok = (skipped || run_step(cx, options, &pipeline[i])) && ok;
     if (options->stop_after && !strcmp(options->stop_after, pipeline[i].name)) break;
   }
   return ok;
