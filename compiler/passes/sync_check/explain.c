@@ -104,6 +104,8 @@ static Reason unfinished(const Run *run, const Agent *agent, const Touched *befo
   bool reuse = !before->writes;
   Reason reason = {reuse ? DIAG_reused_early : DIAG_wait_missing, "which may still be going on", NULL, NULL,
                    NULL};
+  if (before->engine == BY_PRODUCT && now->engine == BY_PRODUCT && before->component == now->component)
+    reason.because = "in another form, and products of two forms need not come in order";
   bool by_group = op_path(before->op) == PATH_WGMMA;
   if (by_group || !completion_of(run, before, &barrier, &phase, &commit)) {
     reason.hint =
@@ -124,7 +126,6 @@ static Reason unfinished(const Run *run, const Agent *agent, const Touched *befo
           ? text_printf(arena, "this wait returns when phase %d of %s is complete; it takes phase %d",
                         waited->target - 1, name, phase)
           : text_printf(arena, "this wait on %s returns at once; it takes phase %d", name, phase);
-  (void)now;
   return reason;
 }
 

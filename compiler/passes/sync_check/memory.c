@@ -111,10 +111,23 @@ static bool after_threads(const Agent *agent, const Touched *before, const Touch
   return agent->clock.async[c] >= before->at;
 }
 
+static DType type_of_first(const TirOp *op) {
+  return op->nargs && op->args[0] ? op->args[0]->type.dtype : DTYPE_f32;
+}
+
+// Products of one thread are carried out in order where they add to the same accumulator in the same form.
+static bool in_order(const Touched *before, const Touched *now) {
+  if (!before->tmem || !before->writes || !now->writes) return true;
+  bool same_box = box_holds(&before->box, &now->box) && box_holds(&now->box, &before->box);
+  return same_box && type_of_first(before->op) == type_of_first(now->op);
+}
+
 static bool is_ordered(const Agent *agent, const Touched *before, const Touched *now) {
   if (before->engine == BY_THREADS) return after_threads(agent, before, now);
   int c = before->component;
-  if (before->engine == now->engine && c == now->component && before->engine != BY_LOAD) return true;
+  bool one_engine = before->engine == now->engine && c == now->component && before->engine != BY_LOAD;
+  if (one_engine && in_order(before, now)) return true;
+  if (one_engine) return agent->clock.knows[c] >= before->at;
   if (before->tmem) return agent->acquired[c] >= before->at;
   return agent->clock.knows[c] >= before->at;
 }
