@@ -1,12 +1,13 @@
 // Needs    TIR_LAID_OUT: accumulators are in TMEM, shared buffers have layouts.
-// Does     Decides which thread holds which element of each fragment (fragment_layouts.c), leads what these layouts do
+// Does     Makes a fragment of each part of a fragment's life (fragment_lives.c), decides which thread holds which element of each fragment (fragment_layouts.c), leads what these layouts do
 //          not serve through shared memory (fragment_staging.c, reductions.c), and cuts long runs of work on fragments
 //          into column pieces (pieces.c).
 // Leaves   TIR_FRAGMENTS: a layout on every fragment and on every Parallel loop over one.
 // Reports  Thread counts that do not suit TMEM, fragments larger than the registers.
 #include "passes/fragment_layouts.h"
-#include "passes/register_pool.h"
+#include "passes/fragment_lives.h"
 #include "passes/fragment_staging.h"
+#include "passes/register_pool.h"
 #include "passes/pieces.h"
 
 typedef struct {
@@ -108,6 +109,7 @@ static bool check_registers(PassCx *cx, TirKernel *kernel) {
 }
 
 bool pass_fragments(PassCx *cx, TirKernel *kernel) {
+  split_fragments(cx, kernel);
   if (!lay_out_fragments(cx, kernel) || !stage_fragments(cx, kernel)) return false;
   cut_pieces(cx, kernel);
   return check_registers(cx, kernel) && check_register_pool(cx, kernel);

@@ -11,7 +11,7 @@
 //
 // A run is a stretch of a block whose ops touch fragments spread in rows (or vectors along their columns),
 // where every fragment is set in the run before it is read and not used outside, and no two ops meet in
-// memory.
+// memory. Fragments whose registers step through whole rows are cut into pieces of rows in the same way.
 #include "passes/pieces.h"
 
 #include "passes/fragment_layouts.h"
@@ -24,8 +24,10 @@ typedef struct {
   int threads;             // that do the run
   TirOpList all;           // ops of the kernel
   VEC(TirValue *) barred;  // fragments that cannot be cut
-  int64_t rows, columns;   // of the run's tile
-  Layout row, across;      // layout of the tile; of a vector along its columns
+  Type tile;               // of the run
+  int cut;                 // the dimension of the tile that is cut: the last of two, or the first
+  int64_t extent, step;    // its extent; what pieces are a multiple of, of rows
+  Layout layout, across;   // of the tile; of a vector along the dimension
   TirOpList run, others;   // ops to cut; pure ops between them
 } Cutter;
 
@@ -35,11 +37,10 @@ typedef enum { SHAPE_TILE, SHAPE_ACROSS, SHAPE_OTHER } Shape;
 
 static Shape shape_of(const Cutter *c, const Type *type, const Layout *layout) {
   if (!layout) return SHAPE_OTHER;
-  if (type->rank == 2 && type->shape[0] == c->rows && type->shape[1] == c->columns &&
-      layout_equal(layout, &c->row))
-    return SHAPE_TILE;
-  if (type->rank == 1 && type->shape[0] == c->columns && layout_equal(layout, &c->across))
-    return SHAPE_ACROSS;
+  bool same = type->rank == c->tile.rank && layout_equal(layout, &c->layout);
+  for (int d = 0; d < type->rank && same; d++) same = type->shape[d] == c->tile.shape[d];
+  if (same) return SHAPE_TILE;
+  if (type->rank == 1 && type->shape[0] == c->extent && layout_equal(layout, &c->across)) return SHAPE_ACROSS;
   return SHAPE_OTHER;
 }
 
@@ -113,20 +114,53 @@ static const TirOp *run_member(const Cutter *c, const TirOp *op) {
   return NULL;
 }
 
-// The tile that this op works on, if its fragments are spread in rows.
+static bool adopt(Cutter *c, const Type *type, const Layout *layout, int cut, int64_t step) {
+  c->tile = *type;
+  c->layout = *layout;
+  c->cut = cut;
+  c->step = step;
+  c->extent = type->shape[cut];
+  if (!layout_project(layout, type, &cut, 1, &c->across)) c->across = (Layout){.kind = LAYOUT_SHARED};
+  return true;
+}
+
+static bool adopt_columns(Cutter *c, const Type *type, const Layout *layout) {
+  Layout row;
+  enum { ROWS_OF_WARP = 32 };  // of so few rows each warp has all, and the columns are spread over the warps
+  if (type->rank != 2 || type->shape[0] == ROWS_OF_WARP || !layout_row(type, c->threads, &row)) return false;
+  return layout_equal(&row, layout) && adopt(c, type, layout, 1, 1);
+}
+
+// The last registers step through whole rows, all of them; the others stay within a step.
+static bool adopt_rows(Cutter *c, const Type *type, const Layout *layout) {
+  if (layout->kind != LAYOUT_FRAGMENT || layout->nregister_modes == 0) return false;
+  int last = layout->nregister_modes - 1;
+  int64_t inner = type_elements(type) / type->shape[0], reach = 0;
+  LayoutMode steps = layout->reg[last];
+  for (int i = 0; i < layout->nthread_modes; i++)
+    reach += (layout->thread[i].extent - 1) * layout->thread[i].stride;
+  for (int i = 0; i < last; i++) reach += (layout->reg[i].extent - 1) * layout->reg[i].stride;
+  bool whole = steps.stride > reach && steps.stride % inner == 0 &&
+               steps.extent * (steps.stride / inner) == type->shape[0];
+  return whole && adopt(c, type, layout, 0, steps.stride / inner);
+}
+
+// The tile that this op works on, if it can be cut.
 static bool adopt_tile(Cutter *c, const TirOp *op) {
   Type type = {0};
-  if (op->kind == OP_parallel) type = fragment_loop_type(op);
+  const Layout *layout = NULL;
+  if (op->kind == OP_parallel) {
+    type = fragment_loop_type(op);
+    layout = op->results[0]->layout;
+  }
   c->threads = tir_thread_count(tir_active_threads(op->parent));
-  for (int i = 0; i < op->nargs && op->kind != OP_parallel; i++)
-    if (tile_is(op) && tile_is_fragment(op->args[i])) type = op->args[i]->type;
-  if (type.rank != 2 || !type_is_static(&type) || !layout_row(&type, c->threads, &c->row)) return false;
-  const int columns = 1;
-  enum { ROWS_OF_WARP = 32 };  // of so few rows each warp has all, and the columns are spread over the warps
-  if (type.shape[0] == ROWS_OF_WARP) return false;
-  c->rows = type.shape[0];
-  c->columns = type.shape[1];
-  return layout_project(&c->row, &type, &columns, 1, &c->across);
+  for (int i = 0; i < op->nargs && op->kind != OP_parallel; i++) {
+    if (!tile_is(op) || !tile_is_fragment(op->args[i])) continue;
+    type = op->args[i]->type;
+    layout = tir_layout(op->args[i]);
+  }
+  if (!layout || !type_is_static(&type)) return false;
+  return adopt_columns(c, &type, layout) || adopt_rows(c, &type, layout);
 }
 
 static void grow(Cutter *c, TirOp *first) {
@@ -222,7 +256,7 @@ static void stop_at_meeting(Cutter *c) {
 
 // ---- how wide a piece is
 
-// Values a thread holds of all fragments of the run when a piece has `piece` columns.
+// Values a thread holds of all fragments of the run when a piece has `piece` columns or rows.
 static int64_t values_held(const Cutter *c, int64_t piece) {
   VEC(TirValue *) counted = {0};
   int64_t sum = 0;
@@ -235,7 +269,7 @@ static int64_t values_held(const Cutter *c, int64_t piece) {
       if (seen) continue;
       vec_push(c->cx->scratch, &counted, op->args[a]);
       int64_t registers = layout_registers(op->args[a]->layout);
-      sum += fragment_shape(c, op->args[a]) == SHAPE_OTHER ? registers : registers * piece / c->columns;
+      sum += fragment_shape(c, op->args[a]) == SHAPE_OTHER ? registers : registers * piece / c->extent;
     }
   }
   return sum;
@@ -256,11 +290,20 @@ static bool suits_panels(const Cutter *c, int64_t piece) {
   return true;
 }
 
+static int64_t choose_rows(const Cutter *c) {
+  enum { VALUES = PIECE_VALUES / 2 };  // here they only pass through
+  int64_t steps = c->extent / c->step;
+  for (int64_t n = steps / 2; n > 1; n--)
+    if (steps % n == 0 && values_held(c, n * c->step) <= VALUES) return n * c->step;
+  return c->step;
+}
+
 static int64_t choose_piece(const Cutter *c) {
+  if (c->cut == 0) return choose_rows(c);
   int groups = c->threads / 128;
   int64_t fallback = 0;
   for (int64_t piece = 32 * groups; piece >= 8 * groups; piece /= 2) {
-    if (c->columns % piece || !suits_panels(c, piece)) continue;
+    if (c->extent % piece || !suits_panels(c, piece)) continue;
     if (values_held(c, piece) <= PIECE_VALUES) return piece;
     fallback = piece;
   }
@@ -269,13 +312,18 @@ static int64_t choose_piece(const Cutter *c) {
 
 // ---- rewriting
 
-static TirValue *slice(TirBuilder *b, TirValue *buffer, TirValue *column, int64_t piece) {
+// The dimension that is cut of a tile, or of a vector along it.
+static int cut_of(const Cutter *c, int rank) {
+  return rank == 1 ? 0 : c->cut;
+}
+
+static TirValue *slice(const Cutter *c, TirBuilder *b, TirValue *buffer, TirValue *start, int64_t piece) {
   TirValue *offsets[TYPE_MAX_RANK];
   int64_t extents[TYPE_MAX_RANK];
-  int last = buffer->type.rank - 1;
-  for (int d = 0; d <= last; d++) {
-    offsets[d] = d == last ? column : tir_int(b, 0);
-    extents[d] = d == last ? piece : buffer->type.shape[d];
+  int cut = cut_of(c, buffer->type.rank);
+  for (int d = 0; d < buffer->type.rank; d++) {
+    offsets[d] = d == cut ? start : tir_int(b, 0);
+    extents[d] = d == cut ? piece : buffer->type.shape[d];
   }
   return tir_view(b, buffer, offsets, extents, 0);
 }
@@ -284,7 +332,7 @@ static void cut_tile_op(Cutter *c, TirOp *op, TirValue *column, int64_t piece) {
   TirBuilder b = tir_builder_before(c->cx->module, op);
   for (int i = 0; i < op->nargs; i++)
     if (tile_access(op, i) && !tile_is_fragment(op->args[i]))
-      op->args[i] = slice(&b, op->args[i], column, piece);
+      op->args[i] = slice(c, &b, op->args[i], column, piece);
 }
 
 // Whether argument `a` of an access picks the column of a fragment that becomes one piece.
@@ -292,22 +340,28 @@ static bool picks_piece_column(const Cutter *c, const TirOp *op, int a) {
   if (!tile_is_element(op) || !tile_is_fragment(op->args[0])) return false;
   Shape shape = fragment_shape(c, op->args[0]);
   int first = op->kind == OP_store ? 2 : 1;
-  return shape != SHAPE_OTHER && a == first + op->args[0]->type.rank - 1;
+  return shape != SHAPE_OTHER && a == first + cut_of(c, op->args[0]->type.rank);
 }
 
-// The layout of what had this shape, once it has `piece` columns.
+// The layout of what had this shape, once it has `piece` columns or rows.
 static Layout *piece_layout(Cutter *c, Shape shape, int64_t piece) {
-  const int columns = 1;
-  Layout *layout = ARENA_NEW(c->cx->module->arena, Layout), row;
-  Type tile = type_buffer(DTYPE_f32, SPACE_FRAGMENT, 2, (int64_t[]){c->rows, piece});
-  if (!layout_row(&tile, c->threads, &row)) BUG("a piece of %d columns has no layout", (int)piece);
-  *layout = row;
-  if (shape == SHAPE_ACROSS) layout_project(&row, &tile, &columns, 1, layout);
+  Layout *layout = ARENA_NEW(c->cx->module->arena, Layout), whole = c->layout;
+  Type tile = c->tile;
+  tile.shape[c->cut] = piece;
+  if (c->cut == 0) {
+    LayoutMode *steps = &whole.reg[whole.nregister_modes - 1];
+    steps->extent = piece / c->step;
+    if (steps->extent == 1) whole.nregister_modes--;
+  } else if (!layout_row(&tile, c->threads, &whole)) {
+    BUG("a piece of %d columns has no layout", (int)piece);
+  }
+  *layout = whole;
+  if (shape == SHAPE_ACROSS) layout_project(&whole, &tile, &c->cut, 1, layout);
   return layout;
 }
 
 static void cut_loop(Cutter *c, TirOp *parallel, TirValue *column, int64_t piece) {
-  int last = parallel->nresults - 1;
+  int last = cut_of(c, parallel->nresults);
   TirOpList body = tile_collect(c->cx->scratch, parallel->bodies[0]);
   TirBuilder before = tir_builder_before(c->cx->module, parallel);
   TirValue *within = parallel->results[last];
@@ -331,7 +385,7 @@ static void shrink_fragments(Cutter *c, int64_t piece) {
       TirValue *fragment = op->args[a];
       if (!tile_is_fragment(fragment) || fragment_shape(c, fragment) == SHAPE_OTHER) continue;
       fragment->layout = piece_layout(c, fragment_shape(c, fragment), piece);
-      fragment->type.shape[fragment->type.rank - 1] = piece;
+      fragment->type.shape[cut_of(c, fragment->type.rank)] = piece;
     }
   }
 }
@@ -347,7 +401,7 @@ static void rewrite(Cutter *c, int64_t piece) {
     tir_insert_before(first, op);
   }
   TirBuilder b = tir_builder_before(c->cx->module, first);
-  TirOp *loop = tir_for(&b, LOOP_SERIAL, tir_int(&b, 0), tir_int(&b, c->columns), tir_int(&b, piece));
+  TirOp *loop = tir_for(&b, LOOP_SERIAL, tir_int(&b, 0), tir_int(&b, c->extent), tir_int(&b, piece));
   loop->results[0]->name = intern(c->cx->module->names, "piece");
   for (int i = 0; i < c->run.len; i++) {
     TirOp *op = c->run.data[i];
@@ -395,6 +449,11 @@ static bool replicates(const Layout *layout) {
   return false;
 }
 
+static bool cuts_columns(const Cutter *c, const TirOp *op) {
+  Cutter probe = *c;
+  return adopt_tile(&probe, op) && probe.cut > 0;
+}
+
 // A vector across the columns that is read from a tensor long before the run that uses it would be held
 // whole, by every thread, until then. The tensor does not change, so it can just as well be read there.
 static void sink_loads(const Cutter *c) {
@@ -404,7 +463,7 @@ static void sink_loads(const Cutter *c) {
     if (!tile_move(op, &src, &dst) || src->type.space != SPACE_GLOBAL || !tile_is_fragment(dst)) continue;
     if (!replicates(dst->layout) || is_written(c, tir_root(src))) continue;
     TirOp *use = next_use(c, op, dst);
-    if (!use || tir_is_loop(use)) continue;
+    if (!use || tir_is_loop(use) || !cuts_columns(c, use)) continue;
     tir_remove(op);
     tir_insert_before(use, op);
   }
@@ -432,13 +491,13 @@ static bool cut_block(Cutter *c, TirBlock *block) {
     for (int i = 0; i < op->nbodies && op->kind != OP_parallel; i++)
       if (cut_block(c, op->bodies[i])) return true;
     c->barred.len = 0;
-    if (!adopt_tile(c, op) || !settle(c, op) || values_held(c, c->columns) <= PIECE_VALUES) continue;
+    if (!adopt_tile(c, op) || !settle(c, op) || values_held(c, c->extent) <= PIECE_VALUES) continue;
     int64_t piece = choose_piece(c);
-    if (piece == 0 || piece == c->columns) continue;
+    if (piece == 0 || piece == c->extent) continue;
     if (c->kernel->variant != VARIANT_GENERAL)
       diag_remark(c->cx->ds, op->span,
-                  "work on fragments from here on goes through %d columns at a time, %d in all", (int)piece,
-                  (int)c->columns);
+                  "work on fragments from here on goes through %d %s at a time, %d in all", (int)piece,
+                  c->cut ? "columns" : "rows", (int)c->extent);
     rewrite(c, piece);
     return true;
   }

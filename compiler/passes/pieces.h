@@ -1,4 +1,4 @@
-// Cuts long runs of work on fragments into column pieces.
+// Cuts long runs of work on fragments into pieces of columns or rows.
 #ifndef TILEC_PASSES_PIECES_H
 #define TILEC_PASSES_PIECES_H
 
