@@ -261,7 +261,8 @@ static TirValue *emit_allocation(PassCx *cx, TirKernel *kernel) {
   return base;
 }
 
-// Where the last of the buffers is released, when the author releases every one; else the end of the kernel.
+// Where the last of the buffers is released, when the author releases every one; else the end of the kernel, which blocks
+// that return early reach too.
 static TirBuilder release_place(PassCx *cx, TirKernel *kernel, Found *found) {
   for (int i = 0; i < found->buffers.len; i++) {
     bool released = false;
@@ -269,7 +270,9 @@ static TirBuilder release_place(PassCx *cx, TirKernel *kernel, Found *found) {
       released = buffer_of(found, found->releases.data[k]->args[0]) == &found->buffers.data[i];
     if (!released) return tir_builder_at_end(cx->module, kernel->body, kernel->span);
   }
-  return tir_builder_before(cx->module, found->releases.data[found->releases.len - 1]);
+  TirOp *last = found->releases.data[found->releases.len - 1];
+  if (last->parent != kernel->body) return tir_builder_at_end(cx->module, kernel->body, kernel->span);
+  return tir_builder_before(cx->module, last);
 }
 
 static void emit_release(PassCx *cx, TirKernel *kernel, Found *found, TirValue *base) {
