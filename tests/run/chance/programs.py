@@ -18,6 +18,7 @@ class Program:
         kernel.threads = int(pick(rng, [32, 64, 128, 128, 128, 256, 512]))
         self.m, self.n = pick(rng, [(128, 64), (128, 64), (128, 32), (64, 64), (16, 16), (33, 7), (1, 64)])
         small_block = self.m * self.n // kernel.threads > 64
+        self.reduces = not small_block  # through registers
         spaces = ["shared", "shared", "fragment"] if not small_block else ["shared"]
         if kernel.threads % 128 == 0 and self.m == 128:
             spaces += ["tmem", "fragment"]
@@ -160,7 +161,7 @@ class Program:
     def reduction(self, state, depth):
         """A tile less its rows' or columns' extreme."""
         which = [i for i, b in enumerate(self.buffers) if b.space != "tmem"]
-        if not which:
+        if not which or not self.reduces:
             return self.copy(state, depth)
         y, dim, op = pick(self.rng, which), int(self.rng.integers(2)), pick(self.rng, ["max", "min", "absmax"])
         target = self.buffers[y]

@@ -73,7 +73,7 @@ class Recipe:
 
     def make(self, state, dtypes):
         rng = np.random.default_rng(self.seed)
-        leaves = [("%s[i, j]" % self.names[self.own], (dtypes[self.own], state[self.own])), ("2", ("i32", np.full(state[0].shape, 2, np.int32)))]
+        leaves = [("%s[i, j]" % self.names[self.own], (dtypes[self.own], state[self.own]))]
         text, value = Elements(rng, leaves).expression(2)
         dtype = dtypes[self.own]
         bound = number(dtype, as_type(value, dtype)[1])
