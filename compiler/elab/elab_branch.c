@@ -81,7 +81,6 @@ typedef struct {
   TirValue *tests[MAX_TESTS];
   int ntests;
   TirOp *last;              // the last role made
-  int first;                // index of the first arm
   TirThreadSet gone;        // threads whose arm ended with a jump
   int left[MAX_TESTS + 1];  // which arms that were
   int nleft;
@@ -171,7 +170,7 @@ static Flow exec_set(Elab *e, const Stmt *stmt, int index, Chain *chain, TirThre
     return FLOW_NEXT;
   }
   if (block->count == 0) return FLOW_NEXT;
-  int arm = index - chain->first;
+  int arm = index < stmt->branch.narms ? chain->ntests - 1 : chain->ntests;
   Outside outside = enter_set(e, chain, set, arm, span_of(stmt, index));
   int jumps = e->frame->jumps;
   Flow flow = exec_block(e, block);
@@ -228,23 +227,35 @@ static ArmKind eval_arm(Elab *e, const IfArm *arm, const Chain *chain, TirThread
   return ARM_OTHER;
 }
 
+// `else:` that holds one `if` and nothing else is `elif`.
+static const Stmt *only_if(const Block *block) {
+  return block->count == 1 && block->stmts[0]->kind == STMT_IF ? block->stmts[0] : NULL;
+}
+
 static Flow exec_chain(Elab *e, const Stmt *stmt, int index, TirValue *test, TirThreadSet *set) {
-  Chain chain = {.active = elab_active(e), .first = index};
+  Chain chain = {.active = elab_active(e)};
+  Span span = span_of(stmt, index);
+  TirThreads rest;
   chain.rest = whole(chain.active);
   for (;;) {
     chain.tests[chain.ntests++] = test;
     Flow flow = exec_set(e, stmt, index, &chain, set);
     subtract(&chain.rest, set);
     if (flow != FLOW_NEXT) return flow;
-    if (set_size(&chain.rest) == 0) return go_on(e, &chain, span_of(stmt, chain.first));
-    if (++index >= stmt->branch.narms) break;
+    if (set_size(&chain.rest) == 0) return go_on(e, &chain, span);
+    if (++index == stmt->branch.narms) {
+      const Stmt *more = only_if(&stmt->branch.otherwise);
+      if (!more || tir_thread_range(&chain.rest, &rest)) break;
+      stmt = more;
+      index = 0;
+    }
     ArmKind kind = eval_arm(e, &stmt->branch.arms[index], &chain, set, &test);
     if (kind == ARM_OTHER) exec_rest(e, stmt, index, &chain);
-    if (kind != ARM_SET) return go_on(e, &chain, span_of(stmt, chain.first));
+    if (kind != ARM_SET) return go_on(e, &chain, span);
   }
   *set = chain.rest;
   Flow flow = exec_set(e, stmt, stmt->branch.narms, &chain, set);
-  return flow != FLOW_NEXT ? flow : go_on(e, &chain, span_of(stmt, chain.first));
+  return flow != FLOW_NEXT ? flow : go_on(e, &chain, span);
 }
 
 // ---- `thread condition and another condition`

@@ -466,7 +466,8 @@ static void walk_sync(Barriers *s, TirOp *op, Touch *state) {
   if (op->kind == OP_sync_threads) walk_sync_threads(s, op, state);
   if (op->kind == OP_fence_proxy_async && !s->divergent)
     hazards_met(&s->hazards, state, s->frame->range, (Meeting){.proxy_fence = true});
-  if (op->kind == OP_mbar_arrive) walk_arrive(s, op, state);
+  if (op->kind == OP_mbar_arrive || (op->kind == OP_mbar_expect_tx && op->attrs[EXPECT_arrive]))
+    walk_arrive(s, op, state);
   if (op->kind == OP_mbarrier_wait_parity) walk_wait(s, op, state);
 }
 
