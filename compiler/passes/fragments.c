@@ -68,6 +68,14 @@ static bool is_replicated(const TirValue *fragment) {
          layout_threads(fragment->layout) > 1;
 }
 
+// Of a fragment that nothing uses, which is live nowhere.
+static bool report_unused(PassCx *cx, const TirValue *fragment) {
+  diag_error(cx->ds, DIAG_fragment_registers, fragment->op->span,
+             "%s needs %lld registers of each thread; there are %d for fragments", tir_buffer_name(fragment),
+             (long long)registers_of(fragment), cx->target->fragment_registers);
+  return false;
+}
+
 static void report_registers(PassCx *cx, const Life *lives, int count, const Life *life, int64_t sum) {
   const TirValue *largest = NULL;
   int at = life->begin;
@@ -98,6 +106,8 @@ static bool check_registers(PassCx *cx, TirKernel *kernel) {
   for (int i = 0; i < lives.len; i++) {
     int at = lives.data[i].begin;
     int64_t sum = 0;
+    if (at < 0 && registers_of(lives.data[i].fragment) > cx->target->fragment_registers)
+      return report_unused(cx, lives.data[i].fragment);
     for (int k = 0; k < lives.len; k++)
       if (at >= 0 && held_with(&lives.data[i], &lives.data[k], at))
         sum += registers_of(lives.data[k].fragment);

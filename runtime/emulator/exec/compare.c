@@ -206,6 +206,12 @@ static ExecResult exec_setp_x2(Machine *machine, Warp *warp, const Inst *inst, u
   return EXEC_NEXT;
 }
 
+// -2 and -3 ask also whether both are numbers.
+static bool comparable(PtxType type, int relation) {
+  return relation >= 0 ? compare_fn(type, relation) != NULL
+                       : compare_fn(type, REL_EQ) != NULL && compare_fn(type, REL_NUM) != NULL;
+}
+
 static const char *select_setp(Inst *inst) {
   PtxType type = type0(inst);
   inst->aux = relation_of(inst, ptx_type_float(type));
@@ -214,8 +220,7 @@ static const char *select_setp(Inst *inst) {
     inst->exec = exec_setp_x2;
     return inst->ops[0].kind == OPERAND_PAIR ? NULL : "p|q expected";
   }
-  if (compare_fn(type, inst->aux < 0 ? REL_EQ : inst->aux) == NULL)
-    return "this comparison does not fit the type";
+  if (!comparable(type, inst->aux)) return "this comparison does not fit the type";
   bool wide = type == PT_f16 || type == PT_bf16 || inst_has(inst, MOD_ftz);
   bool simple = inst->nops == 3 && inst->aux >= 0 && !wide && inst->ops[0].kind == OPERAND_REG;
   inst->exec = simple ? exec_setp_simple : exec_setp;
@@ -259,8 +264,7 @@ static const char *select_set(Inst *inst) {
     inst->exec = exec_set_x2;
     return NULL;
   }
-  if (inst->aux == -1 || compare_fn(type, inst->aux < 0 ? REL_EQ : inst->aux) == NULL)
-    return "unsupported comparison";
+  if (inst->aux == -1 || !comparable(type, inst->aux)) return "unsupported comparison";
   inst->exec = exec_set;
   return NULL;
 }
@@ -282,7 +286,7 @@ SELECT(selp64, uint64_t)
 
 static const char *select_selp(Inst *inst) {
   inst->exec = ptx_type_bits(type0(inst)) == 64 ? selp64 : selp32;
-  return NULL;
+  return need_bits(inst, 16, 32, 64);
 }
 
 // d = c >= 0 ? a : b
@@ -303,7 +307,7 @@ static const char *select_slct(Inst *inst) {
 #define COMPARE_CLASSES (MC(COMPARE) | MC(OPERATION) | MC(FTZ) | MC(HALF))
 
 const InstDef compare_insts[] = {
-    {"setp", COMPARE_CLASSES, "p00?p", 0, NULL, NULL, select_setp},
+    {"setp", COMPARE_CLASSES | MC(PAIR), "p00?p", 0, NULL, NULL, select_setp},
     {"set", COMPARE_CLASSES, "011?p", 0, NULL, NULL, select_set},
     {"selp", 0, "000p", 0, NULL, NULL, select_selp},
     {"slct", MC(FTZ), "000i", 0, exec_slct, NULL, select_slct},

@@ -318,6 +318,9 @@ static const char *select_cvt(Inst *inst) {
   PtxType to = (PtxType)inst->types[0], from = (PtxType)inst->types[1];
   bool modified = inst_has(inst, MOD_sat) || inst_has(inst, MOD_satfinite) || inst_has(inst, MOD_relu) ||
                   inst_has(inst, MOD_ftz);
+  if (inst->ops[0].kind == OPERAND_REG && inst->ops[0].bank == BANK_CONST)
+    return "the destination is no register";
+  if (from == PT_tf32) return "this pair of types is not supported";
   if (inst_has(inst, MOD_rs)) return ".rs is not supported";
   if (is_packed(to) && from == PT_f32) {
     inst->exec = exec_pack;
@@ -339,7 +342,10 @@ static const char *select_cvt(Inst *inst) {
 }
 
 static const char *select_cvt_pack(Inst *inst) {
-  return inst->ntypes >= 2 ? NULL : "two types expected";
+  if (inst->ntypes < 2) return "two types expected";
+  int bits = ptx_type_bits((PtxType)inst->types[0]);
+  bool known = inst->types[1] == PT_s32 && (bits == 4 || bits == 8 || (bits == 16 && inst->nops == 3));
+  return known ? NULL : "these types are not supported";
 }
 
 const InstDef cvt_insts[] = {

@@ -90,6 +90,12 @@ void hang_report(Machine *machine, bool livelock);
     return EXEC_NEXT;                                                                                        \
   }
 
+// NULL, or an error text: the first type must have one of these widths in bits (0: none).
+static inline const char *need_bits(const Inst *inst, int a, int b, int c) {
+  int bits = inst->ntypes > 0 ? ptx_type_bits((PtxType)inst->types[0]) : 0;
+  return bits != 0 && (bits == a || bits == b || bits == c) ? NULL : "this type is not supported";
+}
+
 // First type of an instruction, and whether it is one that integer handlers take.
 static inline PtxType type0(const Inst *inst) {
   return inst->ntypes > 0 ? (PtxType)inst->types[0] : PT_none;

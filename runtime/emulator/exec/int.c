@@ -77,14 +77,14 @@ WIDE(mad_wide_s32, (int64_t)S32(a) * S32(b), 1)
 // ---- division: by zero the manual leaves the result open; all ones is what 32-bit hardware code gives
 // (measured)
 
-BINARY(div_u16, uint32_t, b == 0 ? 0xffff : a / b)
-BINARY(div_s16, uint32_t, b == 0 ? 0xffff : U16(S16(a) / S16(b)))
+BINARY(div_u16, uint32_t, U16(b) == 0 ? 0xffff : U16(a) / U16(b))
+BINARY(div_s16, uint32_t, U16(b) == 0 ? 0xffff : U16(S16(a) / S16(b)))
 BINARY(div_u32, uint32_t, b == 0 ? 0xffffffffu : a / b)
 BINARY(div_s32, uint32_t, b == 0 ? 0xffffffffu : (uint32_t)((int64_t)S32(a) / S32(b)))
 BINARY(div_u64, uint64_t, b == 0 ? ~(uint64_t)0 : a / b)
 BINARY(div_s64, uint64_t, b == 0 ? ~(uint64_t)0 : b == ~(uint64_t)0 ? 0 - a : (uint64_t)(S64(a) / S64(b)))
-BINARY(rem_u16, uint32_t, b == 0 ? 0xffff : a % b)
-BINARY(rem_s16, uint32_t, b == 0 ? 0xffff : U16(S16(a) % S16(b)))
+BINARY(rem_u16, uint32_t, U16(b) == 0 ? 0xffff : U16(a) % U16(b))
+BINARY(rem_s16, uint32_t, U16(b) == 0 ? 0xffff : U16(S16(a) % S16(b)))
 BINARY(rem_u32, uint32_t, b == 0 ? 0xffffffffu : a % b)
 BINARY(rem_s32, uint32_t, b == 0 ? 0xffffffffu : (uint32_t)((int64_t)S32(a) % S32(b)))
 BINARY(rem_u64, uint64_t, b == 0 ? ~(uint64_t)0 : a % b)
@@ -212,6 +212,7 @@ typedef struct {
 } TypeRow;
 
 static const char *by_type(Inst *inst, const TypeRow *rows) {
+  if (inst->ntypes != 1) return "one type expected";
   for (; rows->type != PT_none; rows++) {
     if (rows->type == type0(inst)) {
       inst->exec = rows->exec;
@@ -286,7 +287,7 @@ static const char *select_mul24(Inst *inst) {
   inst->exec = inst_has(inst, MOD_hi) ? (is_signed ? mul24_hi_s : mul24_hi_u)
                : is_signed            ? mul24_lo_s
                                       : mul24_lo_u;
-  return NULL;
+  return need_bits(inst, 32, 0, 0);
 }
 
 static const char *select_mad24(Inst *inst) {
@@ -298,7 +299,7 @@ static const char *select_mad24(Inst *inst) {
   inst->exec = inst_has(inst, MOD_hi) ? (is_signed ? mad24_hi_s : mad24_hi_u)
                : is_signed            ? mad24_lo_s
                                       : mad24_lo_u;
-  return NULL;
+  return need_bits(inst, 32, 0, 0);
 }
 
 static const char *select_div(Inst *inst) {

@@ -200,6 +200,8 @@ static const char *check_access(Inst *inst, const Operand *registers) {
     const Operand *op = element(registers, i);
     if (op->kind != OPERAND_REG && op->kind != OPERAND_SINK) return "registers expected";
     if (op->kind == OPERAND_REG && op->row == ROW_PRED) return "a predicate cannot be loaded or stored";
+    if (op->kind == OPERAND_REG && op->bank == BANK_CONST && registers == &inst->ops[0])
+      return "the destination is no register";
   }
   inst->bytes = (uint16_t)(count * bits / 8);
   inst->aux = (int32_t)inst_space(inst, 0);

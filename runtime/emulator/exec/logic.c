@@ -30,7 +30,8 @@ static ExecResult exec_pred(Machine *machine, Warp *warp, const Inst *inst, uint
 static const char *select_logic(Inst *inst, int op, ExecFn narrow, ExecFn wide) {
   inst->aux = op;
   inst->exec = is_pred_type(inst) ? exec_pred : ptx_type_bits(type0(inst)) == 64 ? wide : narrow;
-  return inst->ntypes == 1 ? NULL : "one type expected";
+  if (inst->ntypes != 1) return "one type expected";
+  return is_pred_type(inst) && op != '!' ? NULL : need_bits(inst, 16, 32, 64);
 }
 
 static const char *select_and(Inst *inst) {
@@ -72,7 +73,7 @@ SHIFT(shr_s64, uint64_t, S64(a) >> (n > 63 ? 63 : n))
 static const char *select_shl(Inst *inst) {
   int bits = ptx_type_bits(type0(inst));
   inst->exec = bits == 64 ? shl64 : bits == 32 ? shl32 : shl16;
-  return NULL;
+  return need_bits(inst, 16, 32, 64);
 }
 
 static const char *select_shr(Inst *inst) {
@@ -83,7 +84,14 @@ static const char *select_shr(Inst *inst) {
   } else {
     inst->exec = bits == 64 ? shr_u64 : shr_u32;
   }
-  return NULL;
+  return need_bits(inst, 16, 32, 64);
+}
+
+static const char *need_32(Inst *inst) {
+  return need_bits(inst, 32, 0, 0);
+}
+static const char *need_32_or_64(Inst *inst) {
+  return need_bits(inst, 32, 64, 0);
 }
 
 // Funnel shifts: b is the high word.
@@ -95,7 +103,7 @@ TERNARY(shf_r_wrap, uint32_t, (c & 31) == 0 ? a : a >> (c & 31) | b << (32 - (c 
 static const char *select_shf(Inst *inst) {
   bool left = inst_has(inst, MOD_l), wrap = inst_has(inst, MOD_wrap);
   inst->exec = left ? (wrap ? shf_l_wrap : shf_l_clamp) : (wrap ? shf_r_wrap : shf_r_clamp);
-  return NULL;
+  return need_32(inst);
 }
 
 // ---- fields
@@ -205,7 +213,8 @@ static ExecResult exec_lop3_pred(Machine *machine, Warp *warp, const Inst *inst,
 
 static const char *select_lop3(Inst *inst) {
   inst->exec = inst->nops > 5 ? exec_lop3_pred : exec_lop3;
-  return inst->nops > 5 && inst->ops[0].kind != OPERAND_PAIR ? "d|p expected" : NULL;
+  if (need_32(inst) != NULL) return need_32(inst);
+  return (inst->nops > 5) == (inst->ops[0].kind == OPERAND_PAIR) ? NULL : "d|p and q belong together";
 }
 
 static uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
@@ -277,13 +286,13 @@ static ExecResult exec_count(Machine *machine, Warp *warp, const Inst *inst, uin
 }
 
 static const char *select_popc(Inst *inst) {
-  return inst->aux = COUNT_POPC, NULL;
+  return inst->aux = COUNT_POPC, need_32_or_64(inst);
 }
 static const char *select_clz(Inst *inst) {
-  return inst->aux = COUNT_CLZ, NULL;
+  return inst->aux = COUNT_CLZ, need_32_or_64(inst);
 }
 static const char *select_bfind(Inst *inst) {
-  return inst->aux = COUNT_FIND, NULL;
+  return inst->aux = COUNT_FIND, need_32_or_64(inst);
 }
 
 static uint64_t reverse(uint64_t a) {
@@ -296,7 +305,7 @@ UNARY(brev64, uint64_t, reverse(a))
 
 static const char *select_brev(Inst *inst) {
   inst->exec = ptx_type_bits(type0(inst)) == 64 ? brev64 : brev32;
-  return NULL;
+  return need_32_or_64(inst);
 }
 
 const InstDef logic_insts[] = {
@@ -308,12 +317,12 @@ const InstDef logic_insts[] = {
     {"shl", 0, "00i", 0, NULL, NULL, select_shl},
     {"shr", 0, "00i", 0, NULL, NULL, select_shr},
     {"shf", MC(SHIFT), "0iii", 0, NULL, NULL, select_shf},
-    {"bfe", 0, "00ii", 0, exec_bfe, NULL, NULL},
-    {"bfi", 0, "000ii", 0, exec_bfi, NULL, NULL},
-    {"bmsk", MC(SHIFT), "0ii", 0, exec_bmsk, NULL, NULL},
-    {"szext", MC(SHIFT), "00i", 0, exec_szext, NULL, NULL},
-    {"lop3", MC(OPERATION), "0000i?p", 0, NULL, NULL, select_lop3},
-    {"prmt", MC(PERMUTE), "0iii", 0, exec_prmt, NULL, NULL},
+    {"bfe", 0, "00ii", 0, exec_bfe, NULL, need_32_or_64},
+    {"bfi", 0, "000ii", 0, exec_bfi, NULL, need_32_or_64},
+    {"bmsk", MC(SHIFT), "0ii", 0, exec_bmsk, NULL, need_32},
+    {"szext", MC(SHIFT), "00i", 0, exec_szext, NULL, need_32},
+    {"lop3", MC(OPERATION) | MC(PAIR), "0000i?p", 0, NULL, NULL, select_lop3},
+    {"prmt", MC(PERMUTE), "0iii", 0, exec_prmt, NULL, need_32},
     {"popc", 0, "i0", 0, exec_count, NULL, select_popc},
     {"clz", 0, "i0", 0, exec_count, NULL, select_clz},
     {"bfind", MC(SHIFT), "i0", 0, exec_count, NULL, select_bfind},

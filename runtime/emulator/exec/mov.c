@@ -88,15 +88,24 @@ static const char *select_vector(Inst *inst, const Operand *vector, ExecFn exec)
   return NULL;
 }
 
+// 16 and 32 bits share a row, 64 have another.
+static bool has_width(const Operand *op, int bits) {
+  int own = ptx_type_bits((PtxType)op->type);
+  return op->kind != OPERAND_REG || own == 0 || own == bits || own > 32 || own < 16 || bits > 32;
+}
+
 static const char *select_mov(Inst *inst) {
   const Operand *d = &inst->ops[0], *a = &inst->ops[1];
+  if (d->kind == OPERAND_REG && d->bank == BANK_CONST) return "the destination is no register";
   if (d->kind == OPERAND_VECTOR) return select_vector(inst, d, mov_unpack);
   if (a->kind == OPERAND_VECTOR) return select_vector(inst, a, mov_pack);
   if (a->kind == OPERAND_CLOCK) return inst->exec = mov_clock, NULL;
   if (a->kind != OPERAND_REG || (d->kind != OPERAND_REG && d->kind != OPERAND_SINK))
     return "operands expected to be registers";
   if (d->kind == OPERAND_SINK) return inst->exec = mov128, NULL;
-  if (d->row != a->row) return "the registers differ in width";
+  int bits = ptx_type_bits(type0(inst));
+  if (d->row != a->row || bits == 0 || !has_width(d, bits) || !has_width(a, bits))
+    return "the registers differ in width";
   inst->exec = d->row == ROW_PRED ? mov_pred : d->row == ROW_128 ? mov128 : d->row == ROW_64 ? mov64 : mov32;
   return NULL;
 }

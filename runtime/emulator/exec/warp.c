@@ -28,13 +28,13 @@ uint64_t op_get_hi(const Warp *warp, const Operand *op, int lane) {
 }
 
 void op_set_pred(Warp *warp, const Operand *op, uint32_t lanes, uint32_t mask) {
-  if (op->kind != OPERAND_REG) return;
+  if (op->kind != OPERAND_REG || op->bank == BANK_CONST) return;
   uint32_t *row = row32(warp, op);
   *row = (*row & ~lanes) | (mask & lanes);
 }
 
 void op_set(Warp *warp, const Operand *op, int lane, uint64_t value) {
-  if (op->kind != OPERAND_REG) return;
+  if (op->kind != OPERAND_REG || op->bank == BANK_CONST) return;
   switch ((RowKind)op->row) {
   case ROW_PRED:
     op_set_pred(warp, op, 1u << lane, (uint32_t)(value & 1) << lane);

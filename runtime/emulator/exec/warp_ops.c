@@ -175,11 +175,11 @@ static const char *select_redux(Inst *inst) {
 }
 
 const InstDef warp_insts[] = {
-    {"shfl", MC(ALIGNED) | MC(SHUFFLE), "iiii?i", 0, exec_shfl, NULL, select_shfl},
+    {"shfl", MC(ALIGNED) | MC(SHUFFLE) | MC(PAIR), "iiii?i", 0, exec_shfl, NULL, select_shfl},
     {"vote", MC(ALIGNED) | MC(VOTE), "xp?i", 0, exec_vote, NULL, select_vote},
     {"activemask", 0, "i", 0, exec_activemask, NULL, NULL},
-    {"elect", MC(ALIGNED), "ii", 90, exec_elect, NULL, NULL},
-    {"match", MC(ALIGNED) | MC(VOTE), "i0i", 0, exec_match, NULL, NULL},
+    {"elect", MC(ALIGNED) | MC(PAIR), "ii", 90, exec_elect, NULL, NULL},
+    {"match", MC(ALIGNED) | MC(VOTE) | MC(PAIR), "i0i", 0, exec_match, NULL, NULL},
     {"redux", MC(ALIGNED) | MC(OPERATION) | MC(NAN) | MC(XORSIGN), "iii", 0, exec_redux, NULL, select_redux},
     {.name = NULL},
 };

@@ -86,6 +86,7 @@ typedef enum {
   MC_VECTOR,
   MC_DIM,
   MC_BYTES,
+  MC_PAIR,  // no modifier: the first operand may be d|p
 } ModClass;
 
 #define MC(c) ((uint64_t)1 << MC_##c)

@@ -354,20 +354,61 @@ static int required(const char *form) {
   return n;
 }
 
+// Of registers that share a row, 16 and 32 bits: the upper half of the one is not known to be zero in the other.
+static bool other_half(const Operand *op, PtxType type) {
+  int bits = ptx_type_bits((PtxType)op->type), want = ptx_type_bits(type);
+  return (bits == 16 && want == 32) || (bits == 32 && want == 16);
+}
+
+// Operands of an arithmetic type, whose handlers go straight to the rows.
+static const char *check_typed(const Inst *inst, const Operand *op, char letter) {
+  int index = letter == 'w' ? 0 : letter - '0';
+  if (index >= inst->ntypes) return "the instruction lacks a type";
+  if (op->kind != OPERAND_REG && op->kind != OPERAND_NONE && op->kind != OPERAND_ADDRESS &&
+      op->kind != OPERAND_VECTOR)
+    return "expected a register or a constant";
+  return NULL;
+}
+
+// Instructions of typed operands have a result, and that comes first.
+static bool is_result(const Inst *inst, bool first) {
+  return first && strpbrk(inst->def->operands, "0123") != NULL;
+}
+
+static const char *check_pair(const Inst *inst, const Operand *op, char letter);
+
 // Rows that the form asks for; memory and moves take any register.
-static const char *check_operand(const Inst *inst, const Operand *op, char letter) {
-  bool exact =
-      (letter >= '0' && letter <= '3') || letter == 'w' || letter == 'i' || letter == 'l' || letter == 'h';
+static const char *check_operand(const Inst *inst, const Operand *op, char letter, bool first) {
+  bool typed = (letter >= '0' && letter <= '3') || letter == 'w';
+  bool exact = typed || letter == 'i' || letter == 'l' || letter == 'h';
+  if (op->kind == OPERAND_PAIR) return check_pair(inst, op, letter);
+  if (exact && op->kind == OPERAND_CLOCK) return "a clock can only be moved";
+  const char *why = typed ? check_typed(inst, op, letter) : NULL;
+  if (why != NULL) return why;
+  if (is_result(inst, first) && op->kind == OPERAND_REG && op->bank == BANK_CONST)
+    return "the destination is no register";
+  if (letter == 'L' && op->kind != OPERAND_LABEL) return "expected a label";
+  if (letter == 'p' && op->kind != OPERAND_REG && op->kind != OPERAND_SINK && op->kind != OPERAND_NONE)
+    return "expected a predicate";
+  if (exact && op->kind == OPERAND_REG && other_half(op, letter_type(inst, letter)))
+    return "a register has the wrong width";
   if (letter == 'm' && op->kind != OPERAND_ADDRESS) return "expected an address in brackets";
   if (letter == 'p' && op->kind == OPERAND_REG && op->row != ROW_PRED) return "expected a predicate";
   if (letter == 'v' && op->kind != OPERAND_VECTOR) return "expected a list in braces";
-  if (op->kind == OPERAND_PAIR) return check_operand(inst, &op->elems[0], letter);
   if (exact && op->kind == OPERAND_REG && op->row != row_of_type(letter_type(inst, letter))) {
     return "a register has the wrong width";
   }
   if (exact && (op->kind == OPERAND_ADDRESS || op->kind == OPERAND_VECTOR))
     return "expected a register or a constant";
   return NULL;
+}
+
+// d|p and p|q of handlers that know of them.
+static const char *check_pair(const Inst *inst, const Operand *op, char letter) {
+  if (!(inst->def->classes & MC(PAIR))) return "one destination expected";
+  const char *why =
+      op->elems[0].kind == OPERAND_SINK ? NULL : check_operand(inst, &op->elems[0], letter, true);
+  return why != NULL ? why : check_operand(inst, &op->elems[1], 'p', true);
 }
 
 static void push_ref(Parser *p, Operand *op, uint32_t inst) {
@@ -396,7 +437,7 @@ static void parse_operands(Parser *p, Inst *inst) {
       return;
     }
     parse_operand(p, inst, letter == '*' ? 'r' : letter, &ops[n]);
-    const char *why = inst->error == NULL ? check_operand(inst, &ops[n], letter) : NULL;
+    const char *why = inst->error == NULL ? check_operand(inst, &ops[n], letter, n == 0) : NULL;
     if (why != NULL) inst->error = text_printf(p->arena, "operand %d: %s", n + 1, why);
     n++;
     parser_accept(p, ',');
