@@ -7,7 +7,7 @@ Lines of PROGRAM that begin with `#=` are Python. They call case(), once for eac
     case(A=array, pitch={"A": 72}, want=…)               rows of A are 72 elements apart, and nothing is written between them
     case(…, sms=4)                                       the emulated device has so many SMs
     case(…, only="name")                                 compiles and runs that kernel of the file alone
-    case(A=array, fails="text of the fault")             the launch must end with a fault that says this
+    case(A=array, fails="text of the fault")             the launch must end with a fault that says this; sync-check is left out
 A result starts out as garbage, which untouched(dtype, shape) also gives to the reference. bf16 is held as its bits, in uint16.
 """
 import os
@@ -68,10 +68,11 @@ class Program:
         self.tilec, self.tile_run, self.path, self.orders = tilec, tile_run, path, orders
         self.binaries, self.count, self.wrong = {}, 0, 0
 
-    def compile(self, define, only):
+    def compile(self, define, only, broken):
         """The cubin for these -D options; where there is no ptxas, the PTX."""
         options = ["-D%s=%s" % item for item in sorted(define.items())]
         options += ["--kernel", only] if only else []
+        options += ["--no-sync-check"] if broken else []
         key = " ".join(options)
         if key not in self.binaries:
             output = "case%d.cubin" % len(self.binaries)
@@ -87,7 +88,7 @@ class Program:
 
     def case(self, want=None, tolerance=None, define=None, kernel=None, only=None, fails=None, sizes=None, pitch=None, sms=None, **inputs):
         want = want or {}
-        binary = self.compile(define or {}, only)
+        binary = self.compile(define or {}, only, fails)
         command = [self.tile_run, binary, "--device", "emu", "--check", CHECKS]
         command += ["--kernel", kernel] if kernel else []
         command += ["-D%s=%s" % item for item in (sizes or {}).items()]
