@@ -133,6 +133,12 @@ static Value run_grid(Elab *e, const Call *call) {
   return loop_value(spec, VALUE_LOOP);
 }
 
+// TileLang's word for `break`.
+static Value run_loop_break(Elab *e, const Call *call) {
+  e->jumped = exec_jump(e, true, call->span);
+  return value_none();
+}
+
 // ---- Kernel
 
 enum { DEFAULT_THREADS = 128 };
@@ -197,6 +203,7 @@ const Builtin builtins_loop[] = {
     {"Parallel", "*extents coalesced_width~ loop_layout! prefer_async~", run_parallel},
     {"grid", "*extents", run_grid},
     {"assume", "condition", launch_assume},
+    {"loop_break", "", run_loop_break},
     {"Kernel", "*grid threads? cluster_dims! prelude! is_cpu!", run_kernel},
     {NULL, NULL, NULL},
 };

@@ -141,18 +141,16 @@ static Flow refuse_in_parallel(Elab *e, const Frame *parallel, Span span, const 
   return FLOW_NEXT;
 }
 
-Flow exec_break(Elab *e, const Stmt *stmt) {
-  bool is_break = stmt->kind == STMT_BREAK;
+Flow exec_jump(Elab *e, bool is_break, Span span) {
   Frame *frame = e->frame;
   if (frame->kind == FRAME_FUNCTION || frame->kind == FRAME_KERNEL) {
-    diag_error(e->ds, DIAG_placement, stmt->span, "'%s' stands outside a loop",
-               is_break ? "break" : "continue");
+    diag_error(e->ds, DIAG_placement, span, "'%s' stands outside a loop", is_break ? "break" : "continue");
     return FLOW_NEXT;
   }
-  if (frame->kind == FRAME_PARALLEL && is_break) return refuse_in_parallel(e, frame, stmt->span, "break");
+  if (frame->kind == FRAME_PARALLEL && is_break) return refuse_in_parallel(e, frame, span, "break");
   if (frame->kind == FRAME_UNROLLED && is_known_to_run(e, frame))
     return is_break ? FLOW_BREAK : FLOW_CONTINUE;
-  return jump(e, frame, is_break, stmt->span);
+  return jump(e, frame, is_break, span);
 }
 
 // A function that the device may leave in several ways has no value: that would be another one for each way.

@@ -23,6 +23,9 @@ enum {
   MAX_ITEMS = 100000
 };
 
+// How a block ends: at its end, by a jump known at compile time, or on every path by a jump of the device.
+typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_BREAK, FLOW_CONTINUE, FLOW_LEFT } Flow;
+
 // What a jump can leave: the body of a loop or of a function.
 typedef enum { FRAME_KERNEL, FRAME_FUNCTION, FRAME_LOOP, FRAME_PARALLEL, FRAME_UNROLLED } FrameKind;
 
@@ -86,6 +89,7 @@ typedef struct Elab {
   Scope *scope;
   Region *region;
   Frame *frame;             // the innermost loop or function
+  Flow jumped;              // by a call in the running statement: loop_break()
   Span assigned;            // the value that is being assigned
   Name naming;              // the name that the value being computed is assigned to, or NULL
   bool python_range;        // in a plain function: `for … in range(…)` runs at compile time where it can
@@ -98,9 +102,6 @@ typedef struct Elab {
   bool params_in_error;         // of some kernel
   bool stopped;                 // a bound was exceeded: unwind quietly
 } Elab;
-
-// How a block ends: at its end, by a jump known at compile time, or on every path by a jump of the device.
-typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_BREAK, FLOW_CONTINUE, FLOW_LEFT } Flow;
 
 // ---- builtins
 
@@ -300,7 +301,7 @@ bool elab_is_settled(const Elab *e, int jumps);
 void elab_go_on_in(Elab *e, TirBlock *block, Span span, bool dependent, bool settled);
 Flow exec_for(Elab *e, const Stmt *stmt);
 Flow exec_while(Elab *e, const Stmt *stmt);
-Flow exec_break(Elab *e, const Stmt *stmt);  // and `continue`
+Flow exec_jump(Elab *e, bool is_break, Span span);  // break or continue
 Flow exec_return(Elab *e, const Stmt *stmt);
 
 // ---- builtin_schedule.c

@@ -330,6 +330,13 @@ static void exec_raise(Elab *e, const Stmt *stmt) {
   e->returned = value_poison();
 }
 
+static Flow exec_expr(Elab *e, const Stmt *stmt) {
+  eval_raw(e, stmt->value);
+  Flow flow = e->jumped;
+  e->jumped = FLOW_NEXT;
+  return flow;
+}
+
 static Flow exec_stmt(Elab *e, const Stmt *stmt) {
   switch (stmt->kind) {
   case STMT_FUNCTION: {
@@ -357,8 +364,7 @@ static Flow exec_stmt(Elab *e, const Stmt *stmt) {
     exec_ann_assign(e, stmt);
     return FLOW_NEXT;
   case STMT_EXPR:
-    eval_raw(e, stmt->value);
-    return FLOW_NEXT;
+    return exec_expr(e, stmt);
   case STMT_ASSERT:
     exec_assert(e, stmt);
     return FLOW_NEXT;
@@ -369,7 +375,7 @@ static Flow exec_stmt(Elab *e, const Stmt *stmt) {
     return FLOW_NEXT;
   case STMT_BREAK:
   case STMT_CONTINUE:
-    return exec_break(e, stmt);
+    return exec_jump(e, stmt->kind == STMT_BREAK, stmt->span);
   case STMT_UNSUPPORTED:
     elab_not_supported(e, stmt->span, stmt->what);
     return FLOW_NEXT;
