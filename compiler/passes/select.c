@@ -72,8 +72,24 @@ static bool add_guards(PassCx *cx, TirKernel *kernel) {
   return launch_decides;
 }
 
+// ptxas serialises wgmma in a kernel that calls a function (its advisory C7510).
+static void warn_of_prints(PassCx *cx, const TirKernel *kernel) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  const TirOp *print = NULL, *product = NULL;
+  for (int i = 0; i < ops.len; i++) {
+    if (ops.data[i]->kind == OP_print && !print) print = ops.data[i];
+    if (op_path(ops.data[i]) == PATH_WGMMA && !product) product = ops.data[i];
+  }
+  if (!print || !product) return;
+  diag_warning(cx->ds, DIAG_print_serialises, print->span,
+               "printing makes the matrix products of this kernel wait for each other on %s",
+               cx->target->name);
+  diag_note(cx->ds, product->span, "the first product is here");
+}
+
 static bool lower(PassCx *cx, TirKernel *kernel, bool tma) {
   if (!place_accumulators(cx, kernel) || !choose_paths(cx, kernel, tma)) return false;
+  warn_of_prints(cx, kernel);
   add_waits(cx, kernel);
   return true;
 }
