@@ -1,7 +1,7 @@
 // copy and fill by ordinary loads and stores of all threads.
 //
 // Elements move in runs of up to 16 bytes along the last dimension where both sides allow it: offsets are
-// multiples of the run, a tensor's base and strides are multiples of 16 bytes (its guard says so), no run
+// multiples of the run, a tensor's base and strides are multiples of 16 bytes (its guard says so, else a test here), no run
 // crosses the edge of a panel. Between global and shared memory the loop over runs is rolled, consecutive
 // threads taking consecutive runs; a fragment's registers are visited one run after another. Outside a tensor
 // zeros are read and nothing is written.
@@ -18,6 +18,7 @@ typedef struct {
   DType dtype;
   LLVMTypeRef memory;
   bool bounded;
+  LLVMValueRef aligned;  // whether runs of the tensor lie on multiples of their size; NULL: yes
 } Side;
 
 typedef struct {
@@ -31,7 +32,7 @@ typedef struct {
 
 static Side side_of(Cg *cg, const TirValue *buffer, bool bounded) {
   DType dtype = buffer->type.dtype;
-  return (Side){buffer, cg_place(cg, buffer), dtype, cg_memory_type(cg, dtype), bounded};
+  return (Side){buffer, cg_place(cg, buffer), dtype, cg_memory_type(cg, dtype), bounded, NULL};
 }
 
 static bool is_fragment(const Side *side) {
@@ -45,14 +46,14 @@ static bool has_guard(const TirKernel *kernel, const TirValue *tensor) {
 }
 
 // The longest run that this side can move at once, up to `run`.
-static int fit_run(Cg *cg, const Side *side, int run) {
+static int fit_run(const Side *side, int run) {
   const CgPlace *place = side->place;
   const Type *root = &place->root->type;
   int last = root->rank - 1, bytes = dtype_bytes(side->dtype);
   if (is_fragment(side)) return run;
   if (bytes == 0 || place->rank == 0 || place->dim[place->rank - 1] != last) return 1;
   while (run > 1 && (run * bytes > RUN_BYTES || place->multiple[last] % run)) run /= 2;
-  if (root->space == SPACE_GLOBAL) return has_guard(cg->kernel, place->root) ? run : 1;
+  if (root->space == SPACE_GLOBAL) return run;
   int64_t row = place->root->layout->span ? place->root->layout->span / bytes : root->shape[last];
   while (run > 1 && row % run) run /= 2;
   return run;
@@ -60,6 +61,20 @@ static int fit_run(Cg *cg, const Side *side, int run) {
 
 static int alignment_of(const Side *side, int run) {
   return run * dtype_bytes(side->dtype);
+}
+
+// A tensor's address and strides are known at launch only; where a guard does not promise, they are looked at.
+static void look_at_alignment(Cg *cg, Side *side, int run) {
+  const TirValue *root = side->place ? side->place->root : NULL;
+  if (!root || root->type.space != SPACE_GLOBAL || run == 1 || has_guard(cg->kernel, root)) return;
+  LLVMValueRef bits = LLVMBuildPtrToInt(cg->builder, cg->storage[root->id], cg->i64, "");
+  for (int d = 0; d + 1 < root->type.rank; d++) {
+    LLVMValueRef pitch =
+        LLVMBuildMul(cg->builder, cg->strides[root->id][d], cg_i64(cg, dtype_bytes(side->dtype)), "");
+    bits = LLVMBuildOr(cg->builder, bits, pitch, "");
+  }
+  bits = LLVMBuildAnd(cg->builder, bits, cg_i64(cg, alignment_of(side, run) - 1), "");
+  side->aligned = LLVMBuildICmp(cg->builder, LLVMIntEQ, bits, cg_i64(cg, 0), "");
 }
 
 // ---- loads
@@ -91,14 +106,13 @@ static void step_index(Cg *cg, const Side *side, LLVMValueRef const *root_index,
   out[last] = LLVMBuildAdd(cg->builder, root_index[last], cg_i32(cg, by), "");
 }
 
-// Whether all of the run lies in the tensor; NULL when it always does.
+// Whether the run can be moved at once: it is aligned and all of it lies in the tensor; NULL when it always can.
 static LLVMValueRef run_inside(const Move *m, const Side *side, LLVMValueRef const *root_index) {
   Cg *cg = m->cg;
-  if (side->bounded) return NULL;
+  if (side->bounded) return side->aligned;
   LLVMValueRef first = cg_in_bounds(cg, side->place, root_index), end[TYPE_MAX_RANK];
   step_index(cg, side, root_index, m->run - 1, end);
-  LLVMValueRef last = cg_in_bounds(cg, side->place, end);
-  return first && last ? LLVMBuildAnd(cg->builder, first, last, "") : first ? first : last;
+  return cg_both(cg, side->aligned, cg_both(cg, first, cg_in_bounds(cg, side->place, end)));
 }
 
 static LLVMValueRef load_vector(const Move *m, LLVMValueRef const *root_index) {
@@ -229,8 +243,10 @@ static int largest_run(const Type *tile) {
 static void move_in_memory(Move *m) {
   Cg *cg = m->cg;
   const Type *tile = &m->dst.buffer->type;
-  m->run = fit_run(cg, &m->dst, largest_run(tile));
-  if (!m->fills) m->run = fit_run(cg, &m->src, m->run);
+  m->run = fit_run(&m->dst, largest_run(tile));
+  if (!m->fills) m->run = fit_run(&m->src, m->run);
+  look_at_alignment(cg, &m->src, m->run);
+  look_at_alignment(cg, &m->dst, m->run);
   LLVMValueRef runs = cg_i32(cg, type_elements(tile) / m->run), index[TYPE_MAX_RANK],
                values[MAX_RUN] = {NULL};
   CgLoop loop = cg_begin_loop(cg, cg_thread_loop(cg, runs));
@@ -288,7 +304,10 @@ static void move_fragment(Move *m, const Side *registers, const Side *memory) {
     return;
   }
   CgFragment fragment = cg_fragment(cg, registers->buffer->layout, &registers->buffer->type);
-  m->run = fit_run(cg, memory, cg_fragment_run(&fragment, MAX_RUN));
+  m->run = fit_run(memory, cg_fragment_run(&fragment, MAX_RUN));
+  // Unrolled as it is, the code for both cases would be long.
+  const TirValue *root = memory->place->root;
+  if (root->type.space == SPACE_GLOBAL && !has_guard(cg->kernel, root)) m->run = 1;
   bool stores = memory == &m->dst;
   CgIf holder = cg_begin_if(cg, stores ? cg_fragment_first_holder(cg, fragment.layout) : NULL);
   for (int64_t r = 0; r < fragment.registers; r += m->run)
