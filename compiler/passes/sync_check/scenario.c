@@ -181,6 +181,16 @@ static void add_two_blocks(Making *making, int variable) {
   }
 }
 
+// The last of several blocks: conditions on the block's number often pick the first.
+static void add_other_block(Making *making, int variable) {
+  Scenario scenario = making->base;
+  int64_t size = scenario.variables[variable].is;
+  if (size <= 0 || size > MOST || same_launch(&scenario, variable, size, 2 * size, making->plan->kernel))
+    return;
+  scenario.variables[variable].is = 2 * size;
+  add_last_block(making, &scenario);
+}
+
 Scenarios scenario_list(Plan *plan) {
   Making making = {.plan = plan};
   find_variables(&making);
@@ -200,6 +210,7 @@ Scenarios scenario_list(Plan *plan) {
       bool inside = making.loops[i]->kind == OP_for && making.loops[k]->kind != OP_for;
       add_pair(&making, inside ? k : i, inside ? i : k);
     }
+  for (int v = 0; v < making.base.nvariables; v++) add_other_block(&making, v);
   for (int v = 0; v < making.base.nvariables && making.open; v++) add_two_blocks(&making, v);
   return making.out;
 }
