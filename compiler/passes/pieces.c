@@ -134,6 +134,7 @@ static bool adopt_columns(Cutter *c, const Type *type, const Layout *layout) {
 // The last registers step through whole rows, all of them; the others stay within a step.
 static bool adopt_rows(Cutter *c, const Type *type, const Layout *layout) {
   if (layout->kind != LAYOUT_FRAGMENT || layout->nregister_modes == 0) return false;
+  if (type->rank == 0 || type_elements(type) <= 0) return false;
   int last = layout->nregister_modes - 1;
   int64_t inner = type_elements(type) / type->shape[0], reach = 0;
   LayoutMode steps = layout->reg[last];

@@ -195,6 +195,7 @@ static const char *check_access(Inst *inst, const Operand *registers) {
   if (bits < 8 || bits % 8 != 0) return "this type is not supported";
   if (registers->kind == OPERAND_VECTOR ? count != inst->vec : inst->vec != 1)
     return "the vector's length differs from the braces";
+  if (count < 1) return "no registers";
   if (count > 8 || count * bits > 256) return "at most 32 bytes a lane";
   for (int i = 0; i < count; i++) {
     const Operand *op = element(registers, i);
