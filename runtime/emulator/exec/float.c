@@ -476,12 +476,20 @@ static bool is_single(const Inst *inst) {
   return is_float_type(inst) && !is_half_type(inst);
 }
 
+// The first type is that of the result and of what is added, the second that of the others.
+static bool is_mixed(const Inst *inst) {
+  return is_single(inst) && inst->ntypes == 2;
+}
+
 #define ARITHMETIC (MC(ROUND) | MC(FTZ) | MC(SAT))
 
 const InstDef float_insts[] = {
+    {"add", ARITHMETIC, "010", 0, NULL, is_mixed, select_add},
     {"add", ARITHMETIC, "000", 0, NULL, is_single, select_add},
+    {"sub", ARITHMETIC, "010", 0, NULL, is_mixed, select_sub},
     {"sub", ARITHMETIC, "000", 0, NULL, is_single, select_sub},
     {"mul", ARITHMETIC, "000", 0, NULL, is_single, select_mul},
+    {"fma", ARITHMETIC, "0110", 0, NULL, is_mixed, select_fma},
     {"fma", ARITHMETIC | MC(RELU), "0000", 0, NULL, is_single, select_fma},
     {"mad", ARITHMETIC, "0000", 0, NULL, is_single, select_fma},
     {"div", ARITHMETIC | MC(PRECISION), "000", 0, NULL, is_single, select_div},
