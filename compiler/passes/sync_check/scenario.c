@@ -146,8 +146,16 @@ static void add_last_block(Making *making, const Scenario *scenario) {
   add(making, &last);
 }
 
+// Tiles of one dimension are as good as of another; two accumulators in turn show what they do in five.
+static bool is_spare(const Making *making, int loop, int64_t turns) {
+  if (making->loops[loop]->kind == OP_for) return false;
+  bool second = loop > 0 && making->loops[loop - 1]->kind != OP_for;
+  return turns == 4 || turns > 5 || (second && turns != 2);
+}
+
 static void add_turns(Making *making, int loop, int64_t turns) {
   Scenario scenario = making->base;
+  if (is_spare(making, loop, turns)) return;
   if (!solve(&scenario, making->driver[loop], making->loops[loop], turns)) return;
   add(making, &scenario);
   if (turns == 2) add_last_block(making, &scenario);
