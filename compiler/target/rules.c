@@ -430,8 +430,18 @@ static bool check_register_spaces(const Target *target, const TirOp *op, Diags *
   return false;
 }
 
+// Products of warpgroups arrive on no barrier, so nobody could wait for the explicit form.
+static bool check_waited(const Target *target, const TirOp *op, Diags *ds) {
+  if (!op->attrs[GEMM_explicit]) return true;
+  diag_error(ds, DIAG_no_rule, op->span, "%s has no tcgen05_gemm: its products do not arrive on a barrier",
+             target->name);
+  diag_hint(ds, "write gemm(...), whose result is there when the next statement starts");
+  return false;
+}
+
 bool rule_wgmma(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   (void)variant_tma;
+  if (!check_waited(target, op, ds)) return false;
   if (!check_register_spaces(target, op, ds) || !check_triple(target, op, ds)) return false;
   const MmaShape *shape =
       target_find_mma(target, op->args[0]->type.dtype, op->args[1]->type.dtype, op->args[2]->type.dtype);

@@ -213,6 +213,14 @@ def depths():
     yield Case("depth_nn_80", "f16", "f32", (128, 32, 80), (128, 32, 88), form="fragment", trans_b=False)
 
 
+def warpgroups():
+    """Hopper's own: N of 8 mod 16 (trap A04), blocks of rows dealt to warpgroups (trap A05)."""
+    for bn, threads in ((24, 128), (48, 256), (8, 128), (40, 128)):
+        yield Case("a04_%d_%d" % (bn, threads), "f16", "f32", (128, bn, 64), (128, bn + 8, 128), threads=threads)
+    for bm, bn, threads in ((256, 64, 256), (256, 64, 128), (192, 64, 384), (128, 64, 256), (64, 64, 256), (64, 96, 512)):
+        yield Case("a05_%d_%d_%d" % (bm, bn, threads), "f16", "f32", (bm, bn, 64), (bm + 8, bn, 72), form="loop", threads=threads)
+
+
 # a, b, accumulator, elements of K in an instruction, whether operands may be stored either way round
 KINDS = [("bf16", "bf16", "f32", 16, True), ("f16", "f16", "f32", 16, True), ("f16", "f16", "f16", 16, True), ("f32", "f32", "f32", 8, False)]
 KINDS += [(a, b, d, 32, True) for a in types.FP8 for b in types.FP8 for d in ("f32", "f16")]
@@ -271,7 +279,8 @@ def main():
     count = wrong = 0
     if "--random" in options:
         count, wrong = run_random(sys.argv[1], int(options[1]), int((arguments or [1])[0]))
-    for group in GROUPS if "--random" not in options else []:
+    groups = GROUPS + ([warpgroups] if "sm_90a" in options else [])
+    for group in groups if "--random" not in options else []:
         for case in group():
             if arguments and not any(case.name.startswith(p) for p in arguments):
                 continue
