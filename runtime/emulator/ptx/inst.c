@@ -167,7 +167,10 @@ static bool pattern_word(Inst *inst, const char *word, int length) {
   int value;
   if (shape_word(inst, word, length) || collector_b_word(inst, word, length)) return true;
   if (word[0] == 'x' && all_digits(word + 1, length - 1, &value)) return inst->count = (uint16_t)value, true;
-  if (word[0] == 'v' && all_digits(word + 1, length - 1, &value)) return inst->vec = (uint8_t)value, true;
+  if (word[0] == 'v' && all_digits(word + 1, length - 1, &value)) {
+    inst->vec = (uint8_t)value;
+    return value == 2 || value == 4 || value == 8;
+  }
   if (length == 2 && word[1] == 'd' && word[0] >= '1' && word[0] <= '5') {
     inst->dims = (uint8_t)(word[0] - '0');
     return true;
