@@ -33,7 +33,12 @@ static bool report_use(PassCx *cx, const TirOp *op, const TirValue *root) {
   return false;
 }
 
+// The explicit form is refused by its rule, which knows the better reason.
 static bool check_uses(PassCx *cx, TirOpList ops) {
+  for (int i = 0; i < ops.len; i++)
+    if (tile_attr(ops.data[i], "explicit", 0) &&
+        !cx->target->rules[ops.data[i]->kind](cx->target, ops.data[i], true, cx->ds))
+      return false;
   for (int i = 0; i < ops.len; i++)
     for (int a = 0; a < ops.data[i]->nargs; a++)
       if (is_tmem(ops.data[i]->args[a]) && !whole_use(ops.data[i], a))
