@@ -79,6 +79,8 @@ def moves(rng):
         registers += -(-int(np.prod(tile)) // kernel.threads)
         space = space if registers <= 150 else "shared"
         pad = [int(pick(rng, [0, 0, 0, 8, 1])) if space == "shared" else 0 for _ in tile]
+        if np.prod([t + p for t, p in zip(tile, pad)]) > 12000:  # four such tiles fit into shared memory
+            pad = [0 for _ in tile]
         left = [int(rng.integers(0, p + 1)) for p in pad]
         allocations.append("T%d = alloc_%s(%s, %s)" % (step, space, tuple(t + p for t, p in zip(tile, pad)), SPELLING[held]))
         there = "T%d" % step
