@@ -167,8 +167,9 @@ static bool can_split(Split *s) {
   if (!tir_const_int(s->loop->args[2], &step) || step != 1) return refuse(s, s->loop, "its step is not 1");
   if (!check_body(s) || !check_uses(s) || !check_prefix(s)) return false;
   int extra = s->by_warpgroups ? WARP : 2 * WARP;
-  if (s->threads % (s->by_warpgroups ? GROUP : WARP) || s->threads + extra > MOST_THREADS)
-    return refuse(s, s->loop, "the author's threads leave no warp for its roles");
+  if (s->threads % GROUP || s->threads + extra > MOST_THREADS)
+    return refuse(s, s->loop,
+                  "the author's threads are not whole warpgroups, or leave no warp for its roles");
   return choose_stages(s);
 }
 
@@ -416,10 +417,14 @@ static void drop_old(Split *s) {
   }
 }
 
-// What the author's threads wrote to an accumulator before the loop is there when another role's product adds to it.
-static void meet_before_roles(TirBuilder *b) {
-  static const OpKind ops[] = {OP_tcgen05_fence_before, OP_sync_threads, OP_tcgen05_fence_after};
-  for (int i = 0; i < 3; i++) tir_op(b, ops[i], 0, NULL, 0, NULL);
+// What the author's threads did before the loop, other roles and the engines they start see: writes of operands' tensors,
+// flags waited for, accumulators set.
+static void meet_before_roles(Split *s, TirBuilder *b) {
+  bool tmem = s->cx->target->tmem_columns > 0;
+  tir_op(b, OP_fence_proxy_async, 0, NULL, 0, NULL);
+  if (tmem) tir_op(b, OP_tcgen05_fence_before, 0, NULL, 0, NULL);
+  tir_op(b, OP_sync_threads, 0, NULL, 0, NULL);
+  if (tmem) tir_op(b, OP_tcgen05_fence_after, 0, NULL, 0, NULL);
 }
 
 static void split(Split *s) {
@@ -428,7 +433,7 @@ static void split(Split *s) {
     TirBuilder at = tir_builder_before(s->cx->module, s->loop);
     TirBuilder first = begin_role(s, &at, 0, s->threads);
     move_into(before, first.block->owner, first.block);
-    if (!s->by_warpgroups) meet_before_roles(&at);
+    meet_before_roles(s, &at);
   }
   allocate(s);
   TirBuilder at = tir_builder_before(s->cx->module, s->loop);
@@ -446,13 +451,19 @@ static void split(Split *s) {
   s->kernel->threads += s->by_warpgroups ? WARP : 2 * WARP;
 }
 
-// The one pipelined loop at the kernel's top level; NULL when there is none, or several.
-static TirOp *find_loop(const TirKernel *kernel) {
+// The kernel's one pipelined loop, at its top level; NULL when there is none, another place or several.
+static TirOp *find_loop(const Split *s) {
   TirOp *found = NULL;
-  for (TirOp *op = kernel->body->first; op; op = op->next) {
+  int count = 0;
+  for (int i = 0; i < s->all.len; i++) {
+    TirOp *op = s->all.data[i];
     if (op->kind != OP_for || op->attrs[FOR_kind] != LOOP_PIPELINED) continue;
-    if (found) return NULL;
     found = op;
+    if (++count == 1 && op->parent == s->kernel->body) continue;
+    refuse(s, op,
+           count > 1 ? "it is not the only pipelined loop of the kernel"
+                     : "it stands in another loop or branch");
+    return NULL;
   }
   return found;
 }
@@ -460,12 +471,12 @@ static TirOp *find_loop(const TirKernel *kernel) {
 bool pass_roles(PassCx *cx, TirKernel *kernel) {
   Split s = {.cx = cx,
              .kernel = kernel,
-             .loop = find_loop(kernel),
              .threads = kernel->threads,
              .stage = intern(cx->module->names, "stage"),
              .use = intern(cx->module->names, "use")};
-  if (!s.loop || kernel->variant == VARIANT_GENERAL) return true;
+  if (kernel->variant == VARIANT_GENERAL) return true;
   s.all = tile_collect(cx->scratch, kernel->body);
-  if (can_split(&s)) split(&s);
+  s.loop = find_loop(&s);
+  if (s.loop && can_split(&s)) split(&s);
   return true;
 }

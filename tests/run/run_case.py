@@ -7,6 +7,7 @@ Lines of PROGRAM that begin with `#=` are Python. They call case(), once for eac
     case(A=array, pitch={"A": 72}, want=…)               rows of A are 72 elements apart, and nothing is written between them
     case(…, sms=4)                                       the emulated device has so many SMs
     case(…, only="name")                                 compiles and runs that kernel of the file alone
+    case(…, options=["-O3"])                             compiles with these options
     case(A=array, fails="text of the fault")             the launch must end with a fault that says this; sync-check is left out
 A result starts out as garbage, which untouched(dtype, shape) also gives to the reference. bf16 is held as its bits, in uint16.
 """
@@ -68,9 +69,9 @@ class Program:
         self.tilec, self.tile_run, self.path, self.orders = tilec, tile_run, path, orders
         self.binaries, self.count, self.wrong = {}, 0, 0
 
-    def compile(self, define, only, broken):
+    def compile(self, define, only, broken, options):
         """The cubin for these -D options; where there is no ptxas, the PTX."""
-        options = ["-D%s=%s" % item for item in sorted(define.items())]
+        options = list(options) + ["-D%s=%s" % item for item in sorted(define.items())]
         options += ["--kernel", only] if only else []
         options += ["--no-sync-check"] if broken else []
         key = " ".join(options)
@@ -86,9 +87,10 @@ class Program:
             self.binaries[key] = output
         return self.binaries[key]
 
-    def case(self, want=None, tolerance=None, define=None, kernel=None, only=None, fails=None, sizes=None, pitch=None, sms=None, **inputs):
+    def case(self, want=None, tolerance=None, define=None, kernel=None, only=None, fails=None, sizes=None, pitch=None, sms=None, options=(),
+             **inputs):
         want = want or {}
-        binary = self.compile(define or {}, only, fails)
+        binary = self.compile(define or {}, only, fails, options)
         command = [self.tile_run, binary, "--device", "emu", "--check", CHECKS]
         command += ["--kernel", kernel] if kernel else []
         command += ["-D%s=%s" % item for item in (sizes or {}).items()]
