@@ -15,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "docs/gallery.md"
@@ -35,7 +36,7 @@ def commands(path):
             yield ["%tilec", "--check", "%s"]
             continue
         found = re.search(r"(%tilec|%tile-opt)\b([^|>&;]*)", line)
-        if not found or "$" in line or "'" in line:
+        if not found or "$" in found[0] or "'" in found[0]:
             continue
         words = shlex.split(re.sub(r"2$", "", found[0]))
         if "-o" in words:
@@ -46,12 +47,20 @@ def commands(path):
         yield words
 
 
-def run(words, path, tilec):
+def prepare(path, folder):
+    """Runs the lines that make a program of another one for the compiler's."""
+    for line in re.findall(r"RUN: *(sed .*>.*)", path.read_text(encoding="utf-8", errors="replace")):
+        line = line.replace("%%", "\0").replace("%S", str(path.parent)).replace("%s", str(path)).replace("%examples", str(ROOT / "lang-examples"))
+        subprocess.run(["sh", "-c", line.replace("\0", "%")], cwd=folder, check=True)
+
+
+def run(words, path, tilec, folder):
     binaries = {"%tilec": tilec, "%tile-opt": os.path.join(os.path.dirname(tilec), "tile-opt")}
     line = []
     for word in words:
         word = binaries.get(word, word)
-        line.append(word.replace("%s", path.name).replace("%S/", "").replace("%root/tests", "..").replace("%root", "../.."))
+        made = os.path.join(folder, word)
+        line.append(made if os.path.exists(made) else word.replace("%s", path.name).replace("%S/", "").replace("%root/tests", "..").replace("%root", "../.."))
     done = subprocess.run(line, capture_output=True, text=True, errors="replace", cwd=path.parent, timeout=120)
     return done.stderr
 
@@ -90,9 +99,11 @@ def tests():
 def collect(tilec):
     found = {}
     for path in tests():
-        for words in commands(path):
-            for code, message, lines in blocks(run(words, path, tilec)):
-                found.setdefault(code, {}).setdefault(kind_of(message), (message, lines))
+        with tempfile.TemporaryDirectory() as folder:
+            prepare(path, folder)
+            for words in commands(path):
+                for code, message, lines in blocks(run(words, path, tilec, folder)):
+                    found.setdefault(code, {}).setdefault(kind_of(message), (message, lines))
     return found
 
 
