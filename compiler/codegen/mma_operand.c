@@ -59,3 +59,14 @@ LLVMValueRef mma_operand_step(Cg *cg, const MmaOperand *o, int64_t mn, int64_t k
   if (!o->regular) return make_descriptor(cg, o, mn, k);
   return LLVMBuildAdd(cg->builder, o->base, cg_i64(cg, operand_offset(o, mn, k) >> 4), "");
 }
+
+int64_t mma_piece_columns(int64_t n, int64_t most, int64_t step, const MmaOperand *b) {
+  int64_t pieces = (n + most - 1) / most, columns = (n + pieces - 1) / pieces;
+  if (pieces > 1 && b->mn_major && b->span / b->bytes > step) step = b->span / b->bytes;
+  return (columns + step - 1) / step * step;
+}
+
+LLVMValueRef mma_first_accumulates(Cg *cg, const TirOp *op, int clear) {
+  const TirValue *value = cg_arg(op, clear);
+  return value ? LLVMBuildNot(cg->builder, cg_value(cg, value), "") : LLVMConstInt(cg->i1, 1, false);
+}

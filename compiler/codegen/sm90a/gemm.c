@@ -137,11 +137,6 @@ static void multiply_piece(Cg *cg, const Gemm *g, int64_t block, int64_t column,
   store_registers(cg, &g->c, first, d);
 }
 
-static LLVMValueRef first_accumulates(Cg *cg, const TirOp *op) {
-  const TirValue *clear = cg_arg(op, OPERAND_clear);
-  return clear ? LLVMBuildNot(cg->builder, cg_value(cg, clear), "") : LLVMConstInt(cg->i1, 1, false);
-}
-
 // Where this warpgroup's part starts: rows of A, columns of C. The number of the warpgroup is made the same in all lanes.
 static void find_part(Cg *cg, const Gemm *g, int64_t across, LLVMValueRef *row, LLVMValueRef *column) {
   LLVMBuilderRef b = cg->builder;
@@ -180,24 +175,16 @@ static bool begin(Cg *cg, const TirOp *op, Gemm *g) {
   }
   LLVMValueRef row, column;
   find_part(cg, g, across, &row, &column);
-  g->accumulate = first_accumulates(cg, op);
+  g->accumulate = mma_first_accumulates(cg, op, OPERAND_clear);
   return (g->a_in_registers || mma_operand_begin(cg, op, OPERAND_a, trans_a, descriptor_of, row, &g->a)) &&
          mma_operand_begin(cg, op, OPERAND_b, !trans_b, descriptor_of, column, &g->b);
-}
-
-// Columns of an instruction: equal pieces of whole steps, the last one shorter.
-static int64_t piece_columns(const Gemm *g) {
-  const MmaExtents *extents = &g->shape->extents[0];
-  int64_t pieces = (g->n + extents->n_max - 1) / extents->n_max, step = extents->n_step;
-  if (pieces > 1 && g->b.mn_major && g->b.span / g->b.bytes > step) step = g->b.span / g->b.bytes;
-  int64_t columns = (g->n + pieces - 1) / pieces;
-  return (columns + step - 1) / step * step;
 }
 
 void sm90a_gemm(Cg *cg, const TirOp *op) {
   Gemm g;
   if (!begin(cg, op, &g)) return;
-  int64_t piece = piece_columns(&g), blocks = g.m / ROWS / g.down;
+  const MmaExtents *extents = &g.shape->extents[0];
+  int64_t piece = mma_piece_columns(g.n, extents->n_max, extents->n_step, &g.b), blocks = g.m / ROWS / g.down;
   nvvm_wgmma_fence(cg);
   for (int64_t block = 0; block < blocks; block++)
     for (int64_t column = 0; column < g.n; column += piece)
