@@ -48,8 +48,7 @@ void explain_run(const Run *run) {
 static const char *verb_of(const Touched *access) {
   if (access->engine == BY_PRODUCT)
     return access->writes ? "the tensor core accumulates" : "the tensor core reads";
-  if (access->engine == BY_LOAD) return "a copy writes";
-  if (access->engine == BY_STORE) return access->writes ? "a copy writes" : "a copy reads";
+  if (access->engine != BY_THREADS) return access->writes ? "a copy writes" : "a copy reads";
   return access->writes ? "threads write" : "threads read";
 }
 
