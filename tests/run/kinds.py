@@ -1,7 +1,7 @@
 """Matrix products of every kind (element types, storage orders, rows of an instruction) with small whole numbers, where every
 result is exact.
 
-    kinds.py TILE_RUN [--order ORDER] [--check LIST] [--pipelined STAGES] [NAME-PREFIX…]    pipelined: with warp roles (-O3)
+    kinds.py TILE_RUN [--order ORDER] [--check LIST] [--pipelined STAGES] [NAME-PREFIX…]    pipelined: with warp roles
     kinds.py TILE_RUN --random COUNT [SEED]      valid products of random kinds, shapes, orders of storage and execution
 With --arch sm_90a what that target lacks must be refused: tiles of 32 rows, 8-bit operands with M or N innermost, A in
 registers unless of 16 bits, and parts of an accumulator.
@@ -99,7 +99,7 @@ class Case:
             stages, options = options[at + 1], options[:at] + options[at + 2:]
             text = text.replace("for k in serial(ceildiv(K, %d))" % self.tile[2],
                                 "for k in Pipelined(ceildiv(K, %d), num_stages=%s)" % (self.tile[2], stages))
-            level = ["-O3"]
+            level = ["-O2"]
         with open("product.tile", "w") as file:
             file.write(text)
         done = subprocess.run([tile_run, "product.tile"] + level + ["--device", "emu", "--in", "A=a.npy", "--in", "B=b.npy", "--out", "C=c.npy"]

@@ -7,7 +7,7 @@ Lines of PROGRAM that begin with `#=` are Python. They call case(), once for eac
     case(A=array, pitch={"A": 72}, want=…)               rows of A are 72 elements apart, and nothing is written between them
     case(…, sms=4)                                       the emulated device has so many SMs
     case(…, only="name")                                 compiles and runs that kernel of the file alone
-    case(…, options=["-O3"])                             compiles with these options
+    case(…, options=["-O0"])                             compiles with these options
     case(A=array, fails="text of the fault")             the launch must end with a fault that says this; sync-check is left out
 A result starts out as garbage, which untouched(dtype, shape) also gives to the reference. bf16 is held as its bits, in uint16.
 """
