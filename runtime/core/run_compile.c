@@ -12,21 +12,15 @@
 #include <unistd.h>
 
 #include "core/module.h"
+#include "core/run_tilec.h"
 
 extern char **environ;
 
-// tilec in the folder of this program. False: printed.
 static bool find_compiler(char path[PATH_MAX]) {
-  ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
-  path[length > 0 ? length : 0] = '\0';
-  char *slash = strrchr(path, '/');
-  if (length <= 0 || !slash || slash - path + sizeof "/tilec" > PATH_MAX) {
-    fputs("tile-run: cannot tell where this program is, so not where tilec is\n", stderr);
-    return false;
-  }
-  strcpy(slash, "/tilec");
-  if (access(path, X_OK) == 0) return true;
-  fprintf(stderr, "tile-run: %s: %s; it compiles source files\n", path, strerror(errno));
+  TileError *error = run_find_tilec(path);
+  if (!error) return true;
+  fprintf(stderr, "tile-run: %s\n", tile_error_message(error));
+  tile_error_free(error);
   return false;
 }
 

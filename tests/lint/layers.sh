@@ -35,11 +35,11 @@ if [ -d runtime/emulator ]; then
   check "base:1 npy:1 ptxemu.h:1 arch:2 num:2 mem:3 ptx:4 event.h:5 machine.h:6 async:7 exec:8 check:9 trace:9 workers.h:10 workers.c:11 ptxemu.c:11
     emu_args.h:10 emu_file.h:10 emu_args.c:11 emu_file.c:11 emu_main.c:11" runtime/emulator || status=1
 fi
-for room in include core cuda emu; do
+for room in include core cuda emu bench; do
   [ ! -d "runtime/$room" ] && continue
   # The launcher's rooms: the public headers, then core, then the two backends; emu sees the emulator's public header.
   find "runtime/$room" -name '*.[ch]' -exec awk -v room="$room" '
-    BEGIN { allowed["cuda core"] = allowed["emu core"] = 1 }
+    BEGIN { allowed["cuda core"] = allowed["emu core"] = allowed["bench core"] = allowed["bench cuda"] = 1 }
     match($0, /^[ \t]*#[ \t]*include[ \t]*"[^"]*"/) {
       split($0, quoted, "\"")
       other = quoted[2]

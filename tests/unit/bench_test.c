@@ -1,0 +1,290 @@
+// tile-bench without a GPU: order statistics, shuffling, sizes, which product a kernel computes, when results agree,
+// what reports look like, compilers as processes.
+#include "bench/compile.h"
+#include "bench/data.h"
+#include "bench/options.h"
+#include "bench/report.h"
+#include "bench/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "check.h"
+
+// ---- Numbers
+
+static void test_spread(Checks *checks) {
+  double odd[] = {5, 1, 3, 2, 4}, even[] = {4, 1, 3, 2}, one[] = {7};
+  Spread spread = stats_spread(odd, 5);
+  CHECK(checks, spread.low == 2 && spread.median == 3 && spread.high == 4);
+  spread = stats_spread(even, 4);
+  CHECK(checks, spread.low == 1.75 && spread.median == 2.5 && spread.high == 3.25);
+  spread = stats_spread(one, 1);
+  CHECK(checks, spread.low == 7 && spread.median == 7 && spread.high == 7);
+  spread = stats_spread(NULL, 0);
+  CHECK(checks, spread.low == 0 && spread.median == 0 && spread.high == 0);
+}
+
+// Each of the six orders of three comes up about as often, and a seed repeats its order.
+static void test_shuffle(Checks *checks) {
+  int seen[6] = {0};
+  Random random = {1}, again = {1};
+  for (int i = 0; i < 6000; i++) {
+    int order[3] = {0, 1, 2}, same[3] = {0, 1, 2};
+    random_shuffle(&random, order, 3);
+    random_shuffle(&again, same, 3);
+    CHECK(checks, memcmp(order, same, sizeof order) == 0);
+    CHECK_INT(checks, order[0] + order[1] + order[2], 3);
+    seen[order[0] * 2 + (order[1] > order[2])]++;
+  }
+  for (int i = 0; i < 6; i++) CHECK(checks, seen[i] > 850 && seen[i] < 1150);
+}
+
+static void test_normal(Checks *checks) {
+  Random random = {3};
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 100000; i++) {
+    double value = random_normal(&random);
+    sum += value;
+    squares += value * value;
+  }
+  CHECK(checks, fabs(sum / 1e5) < 0.02);
+  CHECK(checks, fabs(squares / 1e5 - 1) < 0.02);
+}
+
+// ---- Sizes and products
+
+static void test_sizes(Checks *checks) {
+  Sizes *sizes = NULL;
+  int count = 0;
+  const char *wrong,
+      *bad[] = {"", "8x", "8x9", "8x9x", "8x9x10x", "0x1x1", "-1", "8X9X10", "99999999999", "8,,9", "8,"};
+  CHECK(checks, sizes_parse_list("8x9x10,64", &sizes, &count, &wrong));
+  CHECK_INT(checks, count, 2);
+  CHECK_INT(checks, sizes[0].m, 8);
+  CHECK_INT(checks, sizes[0].n, 9);
+  CHECK_INT(checks, sizes[0].k, 10);
+  CHECK_INT(checks, sizes[1].m, 64);
+  CHECK_INT(checks, sizes[1].k, 64);
+  free(sizes);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    CHECK(checks, !sizes_parse_list(bad[i], &sizes, &count, &wrong));
+  CHECK(checks, !sizes_parse_list("8,x,9", &sizes, &count, &wrong));
+  CHECK_TEXT(checks, wrong, "x,9");
+}
+
+// A kernel with these lines of launch information, as PTX that holds nothing else.
+static TileModule *module_of(const char *tensors) {
+  char info[2048], text[16384];
+  int length =
+      snprintf(info, sizeof info,
+               "tile-launch-info 1\nentry g\nkernel g\nvariant only\narch sm_90a\nblock 128\ngrid 1 1 1\n"
+               "cluster 1 1 1\nshared 0\n%send\n",
+               tensors);
+  size_t at = (size_t)snprintf(text, sizeof text,
+                               ".version 8.6\n.target sm_90a\n.address_size 64\n.const .align 1 .b8 "
+                               "__tile_launch_info[%d] = {",
+                               length);
+  for (int i = 0; i < length; i++)
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%d", i ? ", " : "", info[i]);
+  at += (size_t)snprintf(text + at, sizeof text - at, "};\n.visible .entry g() { ret; }\n");
+  TileModule *module = NULL;
+  TileError *error = tile_module_open_memory(text, at, "made.ptx", &module);
+  if (error) fprintf(stderr, "%s\n", tile_error_message(error));
+  tile_error_free(error);
+  return module;
+}
+
+// "A B" and whether each is stored by columns: "A B c r"; or the error.
+static void product_of(const char *tensors, const char *layout, char *out, size_t size) {
+  TileModule *module = module_of(tensors);
+  const TileKernel *kernel = module ? tile_module_kernel(module, 0) : NULL;
+  Problem problem;
+  TileError *error = kernel ? problem_find(kernel, layout, &problem) : NULL;
+  snprintf(out, size, "no module");
+  if (kernel && !error)
+    snprintf(out, size, "%s %s %c %c %s", problem.a->name, problem.b->name, problem.a_by_columns ? 'c' : 'r',
+             problem.b_by_columns ? 'c' : 'r', problem.k);
+  if (error) snprintf(out, size, "%s", tile_error_message(error));
+  tile_error_free(error);
+  tile_module_close(module);
+}
+
+static void test_product(Checks *checks) {
+  const struct {
+    const char *tensors, *layout, *want;
+  } rows[] = {
+      {"tensor A bf16 read (M) (K)\ntensor B bf16 read (N) (K)\ntensor C bf16 write (M) (N)\n", NULL,
+       "A B r r K"},
+      {"tensor B bf16 read (K) (N)\ntensor A bf16 read (M) (K)\ntensor C f32 write (M) (N)\n", NULL,
+       "A B r c K"},
+      {"tensor X bf16 read (K) (M)\ntensor s f32 read (M)\ntensor Y bf16 read (N) (K)\ntensor C bf16 write "
+       "(M) (N)\n",
+       NULL, "X Y c r K"},
+      {"tensor A bf16 read (64) (64)\ntensor B bf16 read (64) (64)\ntensor C bf16 write (64) (64)\n", NULL,
+       "A B r r 64"},
+      {"tensor A bf16 read (64) (64)\ntensor B bf16 read (64) (64)\ntensor C bf16 write (64) (64)\n", "nt",
+       "A B c c 64"},
+      {"tensor A bf16 read (M) (K)\ntensor C bf16 write (M) (N)\n", NULL,
+       "kernel g: no two input matrices A (M, K) and B (N, K), either stored the other way, for its result C "
+       "(M, N)"},
+      {"tensor A bf16 read (M)\n", NULL, "kernel g writes no tensor"},
+      {"tensor A bf16 write (M)\ntensor B bf16 write (M)\n", NULL,
+       "kernel g: its result A is not a matrix that is only written, so this is no C = A B"},
+      {"tensor A bf16 write (M) (N)\ntensor B bf16 write (M) (N)\n", NULL,
+       "kernel g writes A and B; a product has one result"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char got[400];
+    product_of(rows[i].tensors, rows[i].layout, got, sizeof got);
+    CHECK_TEXT(checks, got, rows[i].want);
+  }
+}
+
+// ---- Results
+
+static void test_compare(Checks *checks) {
+  uint16_t want[4] = {0x3F80, 0x4000, 0xBF80, 0x0000}, got[4];  // 1 2 -1 0 in bf16
+  Difference difference;
+  memcpy(got, want, sizeof got);
+  CHECK(checks, data_compare(TILE_BF16, (uint8_t *)got, (uint8_t *)want, 4, 0.02, &difference));
+  CHECK(checks, difference.wrong == 0 && difference.elements == 4 && difference.relative == 0);
+  got[1] = 0x4001;  // a unit in the last place
+  CHECK(checks, data_compare(TILE_BF16, (uint8_t *)got, (uint8_t *)want, 4, 0.02, &difference));
+  CHECK(checks, difference.wrong == 0 && difference.relative > 0);
+  got[2] = 0x7FC0;  // NaN
+  got[3] = 0x3F80;
+  CHECK(checks, data_compare(TILE_BF16, (uint8_t *)got, (uint8_t *)want, 4, 0.02, &difference));
+  CHECK(checks,
+        difference.wrong == 2 && difference.first == 2 && isnan(difference.got) && difference.want == -1);
+  int32_t left[2] = {100000, 5}, right[2] = {100000, 6};
+  CHECK(checks, data_compare(TILE_I32, (uint8_t *)left, (uint8_t *)right, 2, 0, &difference));
+  CHECK(checks, difference.wrong == 1 && difference.first == 1);
+}
+
+// A product made from the blocks passes the samples; with one operand read the other way it does not.
+static void test_samples(Checks *checks) {
+  enum { M = 24, N = 40, K = 32 };
+  const TileParam a_param = {.dtype = TILE_F32}, b_param = {.dtype = TILE_F32}, c_param = {.dtype = TILE_F32};
+  Problem problem = {.a = &a_param, .b = &b_param, .c = &c_param};
+  Sizes sizes = {M, N, K};
+  Block a, b;
+  CHECK(checks, !block_make(TILE_F32, 1, &a) && !block_make(TILE_F32, 2, &b));
+  float c[M * N] = {0};
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++)
+      for (int k = 0; k < K; k++) c[i * N + j] += a.values[i * K + k] * b.values[j * K + k];
+  Difference difference;
+  data_check_samples(&problem, sizes, &a, &b, (uint8_t *)c, 5, &difference);
+  CHECK(checks, difference.wrong == 0 && difference.elements > 100 && difference.relative < 1e-5);
+  problem.b_by_columns = true;
+  data_check_samples(&problem, sizes, &a, &b, (uint8_t *)c, 5, &difference);
+  CHECK(checks, difference.wrong > 100);
+  block_free(&a);
+  block_free(&b);
+  TileError *error = block_make(TILE_E2M1, 0, &a);
+  CHECK_TEXT(checks, tile_error_message(error),
+             "operands of e2m1 cannot be measured: only elements of whole bytes");
+  tile_error_free(error);
+}
+
+// ---- Reports
+
+static Row row_of(int64_t size, double kernel, double peer) {
+  Row row = {
+      .sizes = {size, size, size}, .narms = 2, .has_peer = true, .sets = 1, .launches = 3, .repetitions = 20};
+  snprintf(row.arms[0].name, sizeof row.arms[0].name, "a<b\"&");
+  snprintf(row.arms[1].name, sizeof row.arms[1].name, "cublasLt");
+  row.arms[1].is_peer = true;
+  row.arms[0].random =
+      (Timing){{kernel, kernel, kernel * 1.1}, {peer / kernel, peer / kernel, peer / kernel}, 0};
+  row.arms[1].random = (Timing){{peer, peer, peer}, {0, 0, 0}, 0};
+  for (int i = 0; i < 2; i++)
+    row.arms[i].random.flops = sizes_flops(row.sizes) / row.arms[i].random.seconds.median;
+  return row;
+}
+
+static char *written(void (*writer)(FILE *, const ReportHead *, const Row *, int), const Row *rows,
+                     int count) {
+  ReportHead head = {.program = "1",
+                     .gpu = "G <1>",
+                     .driver = "",
+                     .sms = 4,
+                     .peer_path = "/p",
+                     .product = "C = A",
+                     .operand = "bf16",
+                     .result = "bf16"};
+  char *text = NULL;
+  size_t length = 0;
+  FILE *file = open_memstream(&text, &length);
+  if (!file) return NULL;
+  writer(file, &head, rows, count);
+  fclose(file);
+  return text;
+}
+
+static int count_of(const char *text, const char *what) {
+  int count = 0;
+  for (const char *at = strstr(text, what); at; at = strstr(at + 1, what)) count++;
+  return count;
+}
+
+static void test_svg(Checks *checks) {
+  const Row rows[] = {row_of(1024, 4e-6, 5e-6), row_of(2048, 2e-5, 2.5e-5), row_of(4096, 2e-4, 2e-4)};
+  char *text = written(report_svg, rows, 3);
+  CHECK_INT(checks, count_of(text, "<polyline"), 2);
+  CHECK_INT(checks, count_of(text, "<circle"), 6);
+  CHECK_INT(checks, count_of(text, "a&lt;b\"&amp;"), 1);
+  CHECK_INT(checks, count_of(text, "G &lt;1>"), 1);
+  CHECK_INT(checks, count_of(text, "1024³"), 1);
+  CHECK_INT(checks, count_of(text, "nan"), 0);
+  CHECK_INT(checks, count_of(text, "</svg>"), 1);
+  free(text);
+  text = written(report_svg, NULL, 0);
+  CHECK_INT(checks, count_of(text, "</svg>"), 1);
+  free(text);
+}
+
+static void test_json(Checks *checks) {
+  const Row rows[] = {row_of(1024, 4e-6, 5e-6)};
+  char *text = written(report_json, rows, 1);
+  CHECK_INT(checks, count_of(text, "\"name\": \"a<b\\\"&\""), 1);
+  CHECK_INT(checks, count_of(text, "\"ratio\": [1.25, 1.25, 1.25]"), 1);
+  CHECK_INT(checks, count_of(text, "\"peer\": true"), 1);
+  CHECK_INT(checks, count_of(text, "{") - count_of(text, "}"), 0);
+  free(text);
+}
+
+// ---- Processes
+
+static void test_compile(Checks *checks) {
+  char *good[] = {"/bin/sh", "-c", "echo said; exit 0", NULL},
+       *bad[] = {"/bin/sh", "-c", "echo no >&2; exit 3", NULL};
+  char *missing[] = {"/nowhere/tilec", NULL}, *killed[] = {"/bin/sh", "-c", "kill -9 $$", NULL};
+  CompileJob jobs[] = {{.argv = good}, {.argv = bad}, {.argv = missing}, {.argv = killed}, {.argv = good}};
+  CHECK(checks, !compile_run(jobs, 5, 2));
+  CHECK_INT(checks, jobs[0].status, 0);
+  CHECK_TEXT(checks, jobs[0].messages, "said\n");
+  CHECK_INT(checks, jobs[1].status, 3);
+  CHECK_TEXT(checks, jobs[1].messages, "no\n");
+  CHECK_INT(checks, jobs[2].status, -1);
+  CHECK_TEXT(checks, jobs[2].messages, "cannot start /nowhere/tilec: No such file or directory\n");
+  CHECK_INT(checks, jobs[3].status, -1);
+  CHECK_INT(checks, jobs[4].status, 0);
+  for (int i = 0; i < 5; i++) free(jobs[i].messages);
+}
+
+int main(void) {
+  Checks checks = {0};
+  test_spread(&checks);
+  test_shuffle(&checks);
+  test_normal(&checks);
+  test_sizes(&checks);
+  test_product(&checks);
+  test_compare(&checks);
+  test_samples(&checks);
+  test_svg(&checks);
+  test_json(&checks);
+  test_compile(&checks);
+  return check_report(&checks);
+}

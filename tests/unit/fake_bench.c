@@ -1,0 +1,374 @@
+// A GPU that only keeps the books, for the whole of tile-bench: libcuda, libcublasLt and NVML in one shared library, under
+// three names. Memory is the host's; a launch multiplies the matrices of the three tensor maps that were encoded
+// last (A, B, C in bf16, C = A Bᵀ); time is a counter that launches advance by what they would take at a
+// fixed rate. FAKE_WRONG=1 spoils the last element of every kernel's result, FAKE_FAULT=1 makes every launch fail.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double now, captured;  // seconds
+static bool capturing;
+static uint64_t matrices[3][3];  // address, rows, columns
+static int encoded;
+
+static const double kernel_rate = 800e12, peer_rates[] = {500e12, 760e12, 640e12};
+enum { ALGORITHMS = sizeof peer_rates / sizeof *peer_rates };
+
+static void advance(double seconds) {
+  *(capturing ? &captured : &now) += seconds;
+}
+
+static float decode(uint16_t bits) {
+  uint32_t wide = (uint32_t)bits << 16;
+  float value;
+  memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+static uint16_t encode(float value) {
+  uint32_t wide;
+  memcpy(&wide, &value, sizeof wide);
+  return (uint16_t)((wide + 0x7FFF + (wide >> 16 & 1)) >> 16);
+}
+
+// All row-major: c (m, n) = a (m, k) b (n, k)ᵀ.
+static void multiply(const uint16_t *a, const uint16_t *b, uint16_t *c, uint64_t m, uint64_t n, uint64_t k) {
+  for (uint64_t i = 0; i < m; i++)
+    for (uint64_t j = 0; j < n; j++) {
+      float sum = 0;
+      for (uint64_t x = 0; x < k; x++) sum += decode(a[i * k + x]) * decode(b[j * k + x]);
+      c[i * n + j] = encode(sum);
+    }
+}
+
+static void *pointer(uint64_t address) {
+  return (void *)(uintptr_t)address;
+}
+
+// ---- libcuda
+
+#define OK(symbol, ...)                                                                                      \
+  int symbol(__VA_ARGS__);                                                                                   \
+  int symbol(__VA_ARGS__)
+
+OK(cuInit, unsigned flags) {
+  return (int)flags;
+}
+OK(cuDriverGetVersion, int *version) {
+  *version = 13000;
+  return 0;
+}
+OK(cuGetErrorName, int result, const char **text) {
+  *text = result == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : "CUDA_ERROR_UNKNOWN";
+  return 0;
+}
+OK(cuGetErrorString, int result, const char **text) {
+  *text = result == 719 ? "unspecified launch failure" : "unknown";
+  return 0;
+}
+OK(cuDeviceGetCount, int *count) {
+  *count = getenv("FAKE_NONE") ? 0 : 1;
+  return 0;
+}
+OK(cuDeviceGet, int *device, int ordinal) {
+  *device = ordinal;
+  return 0;
+}
+OK(cuDeviceGetName, char *name, int length, int device) {
+  snprintf(name, (size_t)length, "Fake <GPU>");
+  return device;
+}
+OK(cuDeviceGetAttribute, int *value, int attribute, int device) {
+  const struct { int attribute, value; } rows[] = {{16, 132}, {75, 9}, {76, 0}, {13, 2000000}, {38, 16384}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (rows[i].attribute == attribute) *value = rows[i].value;
+  return device;
+}
+OK(cuDevicePrimaryCtxRetain, void **context, int device) {
+  *context = &now;
+  return device;
+}
+OK(cuDevicePrimaryCtxRelease_v2, int device) {
+  return device;
+}
+OK(cuCtxGetCurrent, void **context) {
+  *context = &now;
+  return 0;
+}
+OK(cuCtxGetDevice, int *device) {
+  *device = 0;
+  return 0;
+}
+OK(cuCtxPushCurrent_v2, void *context) {
+  return context ? 0 : 1;
+}
+OK(cuCtxPopCurrent_v2, void **context) {
+  *context = &now;
+  return 0;
+}
+OK(cuCtxSetCurrent, void *context) {
+  return context ? 0 : 1;
+}
+OK(cuCtxSynchronize, void) {
+  return 0;
+}
+OK(cuDeviceGetPCIBusId, char *text, int length, int device) {
+  snprintf(text, (size_t)length, "0000:01:00.0");
+  return device;
+}
+OK(cuMemGetInfo_v2, size_t *unused, size_t *total) {
+  *unused = *total = 1 << 30;
+  return 0;
+}
+OK(cuModuleLoadDataEx, void **module, const void *image, unsigned count, int *options, void **values) {
+  *module = (void *)(uintptr_t)image;
+  return options && values && count ? 0 : 0;
+}
+OK(cuModuleUnload, void *module) {
+  return module ? 0 : 1;
+}
+OK(cuModuleGetFunction, void **function, void *module, const char *name) {
+  *function = module;
+  return name ? 0 : 1;
+}
+OK(cuFuncSetAttribute, void *function, int attribute, int value) {
+  return function && attribute >= 0 && value >= 0 ? 0 : 1;
+}
+OK(cuMemAlloc_v2, uint64_t *address, size_t bytes) {
+  void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *address = (uint64_t)(uintptr_t)memory;
+  return memory ? 0 : 2;
+}
+OK(cuMemFree_v2, uint64_t address) {
+  free(pointer(address));
+  return 0;
+}
+OK(cuMemcpyHtoD_v2, uint64_t to, const void *from, size_t bytes) {
+  memcpy(pointer(to), from, bytes);
+  return 0;
+}
+OK(cuMemcpyDtoH_v2, void *to, uint64_t from, size_t bytes) {
+  memcpy(to, pointer(from), bytes);
+  return 0;
+}
+OK(cuMemcpyDtoD_v2, uint64_t to, uint64_t from, size_t bytes) {
+  memcpy(pointer(to), pointer(from), bytes);
+  return 0;
+}
+OK(cuMemsetD8_v2, uint64_t address, unsigned char byte, size_t count) {
+  memset(pointer(address), byte, count);
+  return 0;
+}
+OK(cuTensorMapEncodeTiled, void *map, int type, uint32_t rank, void *address, const uint64_t *size,
+   const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride, int interleave, int swizzle,
+   int l2_promotion, int fill) {
+  uint64_t *matrix = matrices[encoded++ % 3];
+  matrix[0] = (uint64_t)(uintptr_t)address;
+  matrix[1] = size[1];
+  matrix[2] = size[0];
+  memset(map, 0, 128);
+  bool plain = stride && box && element_stride && !interleave && !fill && type >= 0 && l2_promotion >= 0;
+  return rank == 2 && plain && swizzle >= 0 ? 0 : 1;
+}
+OK(cuLaunchKernelEx, const void *launch, void *function, void **params, void **extra) {
+  uint64_t m = matrices[2][1], n = matrices[2][2], k = matrices[0][2];
+  if (!launch || !function || !params || extra || encoded % 3) return 1;
+  if (getenv("FAKE_FAULT")) return 719;
+  advance(2.0 * (double)m * (double)n * (double)k / kernel_rate);
+  if (capturing) return 0;
+  uint16_t *c = pointer(matrices[2][0]);
+  multiply(pointer(matrices[0][0]), pointer(matrices[1][0]), c, m, n, k);
+  if (getenv("FAKE_WRONG")) c[m * n - 1] = encode(1e6F);
+  return 0;
+}
+OK(cuStreamSynchronize, void *stream) {
+  return stream ? 0 : 0;
+}
+OK(cuStreamCreate, void **stream, unsigned flags) {
+  *stream = &captured;
+  return flags == 1 ? 0 : 1;
+}
+OK(cuStreamDestroy_v2, void *stream) {
+  return stream ? 0 : 1;
+}
+OK(cuStreamBeginCapture_v2, void *stream, int mode) {
+  captured = 0;
+  capturing = true;
+  return stream && mode == 2 ? 0 : 1;
+}
+OK(cuStreamEndCapture, void *stream, void **graph) {
+  double *seconds = malloc(sizeof *seconds);
+  if (!seconds) return 2;
+  *seconds = captured;
+  *graph = seconds;
+  capturing = false;
+  return stream ? 0 : 1;
+}
+OK(cuGraphInstantiateWithFlags, void **exec, void *graph, unsigned long long flags) {
+  double *seconds = malloc(sizeof *seconds);
+  if (!seconds) return 2;
+  memcpy(seconds, graph, sizeof *seconds);
+  *exec = seconds;
+  return flags == 0 ? 0 : 1;
+}
+OK(cuGraphLaunch, void *exec, void *stream) {
+  double seconds;
+  memcpy(&seconds, exec, sizeof seconds);
+  advance(seconds);
+  return stream ? 0 : 1;
+}
+OK(cuGraphDestroy, void *graph) {
+  free(graph);
+  return 0;
+}
+OK(cuGraphExecDestroy, void *exec) {
+  free(exec);
+  return 0;
+}
+OK(cuEventCreate, void **event, unsigned flags) {
+  *event = calloc(1, sizeof(double));
+  return *event && flags == 0 ? 0 : 2;
+}
+OK(cuEventRecord, void *event, void *stream) {
+  memcpy(event, &now, sizeof now);
+  return stream ? 0 : 1;
+}
+OK(cuEventSynchronize, void *event) {
+  return event ? 0 : 1;
+}
+OK(cuEventQuery, void *event) {
+  return event ? 0 : 1;
+}
+OK(cuEventElapsedTime, float *milliseconds, void *start, void *end) {
+  double from, to;
+  memcpy(&from, start, sizeof from);
+  memcpy(&to, end, sizeof to);
+  *milliseconds = (float)(1e3 * (to - from));
+  return 0;
+}
+OK(cuEventDestroy_v2, void *event) {
+  free(event);
+  return 0;
+}
+
+// ---- libcublasLt
+
+typedef struct {
+  int type, transposed[2];
+  uint64_t rows, columns;
+} Thing;
+
+static void *thing(int type, uint64_t rows, uint64_t columns) {
+  Thing *made = calloc(1, sizeof *made);
+  if (made) *made = (Thing){.type = type, .rows = rows, .columns = columns};
+  return made;
+}
+
+OK(cublasLtCreate, void **handle) {
+  *handle = &now;
+  return getenv("FAKE_REFUSES") ? 1 : 0;
+}
+OK(cublasLtDestroy, void *handle) {
+  return handle ? 0 : 1;
+}
+size_t cublasLtGetVersion(void);
+size_t cublasLtGetVersion(void) {
+  return 130000;
+}
+OK(cublasLtMatmulDescCreate, void **desc, int compute_type, int scale_type) {
+  *desc = thing(compute_type, 0, 0);
+  return compute_type == 68 && scale_type == 0 ? 0 : 1;
+}
+OK(cublasLtMatmulDescDestroy, void *desc) {
+  free(desc);
+  return 0;
+}
+OK(cublasLtMatmulDescSetAttribute, void *desc, int attribute, const void *value, size_t bytes) {
+  if (bytes != 4 || attribute < 3 || attribute > 4) return 1;
+  memcpy(&((Thing *)desc)->transposed[attribute - 3], value, bytes);
+  return 0;
+}
+OK(cublasLtMatrixLayoutCreate, void **layout, int type, uint64_t rows, uint64_t columns, int64_t pitch) {
+  *layout = thing(type, rows, columns);
+  return type == 14 && pitch == (int64_t)rows ? 0 : 1;
+}
+OK(cublasLtMatrixLayoutDestroy, void *layout) {
+  free(layout);
+  return 0;
+}
+OK(cublasLtMatmulPreferenceCreate, void **preference) {
+  *preference = thing(0, 0, 0);
+  return 0;
+}
+OK(cublasLtMatmulPreferenceDestroy, void *preference) {
+  free(preference);
+  return 0;
+}
+OK(cublasLtMatmulPreferenceSetAttribute, void *preference, int attribute, const void *value, size_t bytes) {
+  return preference && attribute == 1 && value && bytes == 8 ? 0 : 1;
+}
+OK(cublasLtMatmulAlgoGetHeuristic, void *handle, void *desc, void *a, void *b, void *c, void *d,
+   void *preference, int wanted, void *results, int *count) {
+  *count = wanted < ALGORITHMS ? wanted : ALGORITHMS;
+  for (int i = 0; i < *count; i++) {
+    memset((char *)results + 96 * i, 0, 96);
+    memcpy((char *)results + 96 * i, &(uint64_t){(uint64_t)i}, 8);
+  }
+  return handle && desc && a && b && c && d && preference ? 0 : 1;
+}
+// Transposed A (columns of k) times B, both column-major, gives C (n, m): so b's rows are the columns of c.
+OK(cublasLtMatmul, void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,
+   void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
+   const void *algorithm, void *workspace, size_t workspace_bytes, void *stream) {
+  const Thing *first = a_layout, *second = b_layout, *result = d_layout;
+  uint64_t k = first->rows, n = first->columns, m = second->columns, index;
+  memcpy(&index, algorithm, sizeof index);
+  bool right = *(const float *)alpha == 1 && *(const float *)beta == 0 && c == d && c_layout == d_layout;
+  const int *transposed = ((const Thing *)desc)->transposed;
+  if (!handle || !right || !workspace || !workspace_bytes || !stream || index >= ALGORITHMS) return 1;
+  if (transposed[0] != 1 || transposed[1] != 0 || second->rows != k || result->rows != n ||
+      result->columns != m)
+    return 1;
+  advance(2.0 * (double)m * (double)n * (double)k / peer_rates[index]);
+  if (!capturing) multiply(b, a, d, m, n, k);
+  return 0;
+}
+
+// ---- NVML
+
+OK(nvmlInit_v2, void) {
+  return 0;
+}
+OK(nvmlShutdown, void) {
+  return 0;
+}
+OK(nvmlDeviceGetHandleByPciBusId_v2, const char *bus, void **device) {
+  *device = &now;
+  return strcmp(bus, "0000:01:00.0");
+}
+OK(nvmlSystemGetDriverVersion, char *text, unsigned length) {
+  snprintf(text, length, "1.2.3");
+  return 0;
+}
+OK(nvmlDeviceGetClockInfo, void *device, int kind, unsigned *mhz) {
+  *mhz = kind == 1 ? 1000 : 3000;
+  return device ? 0 : 1;
+}
+OK(nvmlDeviceGetPowerUsage, void *device, unsigned *milliwatts) {
+  *milliwatts = 600000;
+  return device ? 0 : 1;
+}
+OK(nvmlDeviceGetEnforcedPowerLimit, void *device, unsigned *milliwatts) {
+  *milliwatts = 700000;
+  return device ? 0 : 1;
+}
+OK(nvmlDeviceGetTemperature, void *device, int sensor, unsigned *celsius) {
+  *celsius = 50;
+  return device && sensor == 0 ? 0 : 1;
+}
+OK(nvmlDeviceGetCurrentClocksThrottleReasons, void *device, unsigned long long *reasons) {
+  *reasons = 4;
+  return device ? 0 : 1;
+}
