@@ -65,18 +65,20 @@ def random_floats(dtype, shape, seed=1):
 
 
 class Program:
+    form = ".cubin"  # what is compiled to; PTX where there is no ptxas
+
     def __init__(self, tilec, tile_run, path, orders):
         self.tilec, self.tile_run, self.path, self.orders = tilec, tile_run, path, orders
         self.binaries, self.count, self.wrong = {}, 0, 0
 
     def compile(self, define, only, broken, options):
-        """The cubin for these -D options; where there is no ptxas, the PTX."""
+        """The binary for these -D options."""
         options = list(options) + ["-D%s=%s" % item for item in sorted(define.items())]
         options += ["--kernel", only] if only else []
         options += ["--no-sync-check"] if broken else []
         key = " ".join(options)
         if key not in self.binaries:
-            output = "case%d.cubin" % len(self.binaries)
+            output = "case%d%s" % (len(self.binaries), self.form)
             done = subprocess.run([self.tilec, self.path, "-o", output] + options, capture_output=True, text=True)
             if done.returncode == 2:
                 output = output.replace(".cubin", ".ptx")
@@ -145,16 +147,20 @@ def compare(name, got, want, tolerance):
     return "%d of %d of %s wrong; first at %s: %s, want %s" % (len(bad), x.size, name, at, x[at], y[at])
 
 
+def tools_of(program):
+    """What the Python lines of a program may use."""
+    return {"np": np, "case": program.case, "to_bf16": to_bf16, "hold": hold, "convert": convert, "number": types.number,
+            "as_f64": as_f64, "untouched": untouched, "small": small, "exactly": exactly, "random_floats": random_floats, "few": few,
+            "wrap": types.wrap, "truncated": types.truncated}
+
+
 def main():
     tilec, tile_run, path = sys.argv[1:4]
     program = Program(tilec, tile_run, path, sys.argv[4:] or ORDERS)
     with open(path) as file:
         lines = [line[2:].removeprefix(" ") if line.startswith("#=") else "\n" for line in file]
-    tools = {"np": np, "case": program.case, "to_bf16": to_bf16, "hold": hold, "convert": convert, "number": types.number,
-             "as_f64": as_f64, "untouched": untouched, "small": small, "exactly": exactly, "random_floats": random_floats, "few": few,
-             "wrap": types.wrap, "truncated": types.truncated}
     with np.errstate(all="ignore"):
-        exec(compile("".join(lines), path, "exec"), tools)
+        exec(compile("".join(lines), path, "exec"), tools_of(program))
     print("%d launches, %d cases wrong" % (program.count, program.wrong))
     sys.exit(1 if program.wrong or not program.count else 0)
 
