@@ -24,15 +24,24 @@ static TileError *open_backend(const Backend *backend, const TileDeviceOptions *
   return error;
 }
 
+// "cuda:1"
+static bool is_numbered_gpu(const char *backend) {
+  static const char prefix[] = "cuda:";
+  if (strncmp(backend, prefix, strlen(prefix)) != 0) return false;
+  size_t digits = strspn(backend + strlen(prefix), "0123456789");
+  return digits >= 1 && digits <= 4 && backend[strlen(prefix) + digits] == '\0';
+}
+
 TileError *tile_device_open(const TileDeviceOptions *options, TileDevice **out) {
   static const TileDeviceOptions defaults = {0};
   *out = NULL;
   if (!options) options = &defaults;
   const char *backend = options->backend ? options->backend : "auto";
-  if (strcmp(backend, "cuda") == 0) return open_backend(&backend_cuda, options, out);
+  if (strcmp(backend, "cuda") == 0 || is_numbered_gpu(backend))
+    return open_backend(&backend_cuda, options, out);
   if (strcmp(backend, "emu") == 0) return open_backend(&backend_emu, options, out);
   if (strcmp(backend, "auto") != 0)
-    return error_new(TILE_INVALID, "no backend \"%s\"; there are auto, cuda and emu", backend);
+    return error_new(TILE_INVALID, "no backend \"%s\"; there are auto, cuda, cuda:N and emu", backend);
   TileError *error = open_backend(&backend_cuda, options, out);
   if (tile_error_status(error) != TILE_UNAVAILABLE) return error;
   tile_error_free(error);

@@ -20,9 +20,10 @@ typedef struct {
   void (*close)(void *device);
   // For people; lives as long as the device.
   const char *(*describe)(const void *device);
-  int (*sm_count)(const void *device);
-  // `arch` is the one the code was compiled for, in the file or (PTX) to be compiled now.
-  TileError *(*load)(void *device, const Artifact *artifact, const char *arch, void **code);
+  // The code of `info`'s entries, in a cubin or (PTX) to be compiled now. `info` lives as long as the code.
+  TileError *(*load)(void *device, const Artifact *artifact, const LaunchInfo *info, void **code);
+  // What $sm_count is for an entry of loaded code: the number of SMs, or of those that whole clusters can fill.
+  int (*sm_count)(const void *device, const void *code, int entry);
   void (*unload)(void *device, void *code);
   TileError *(*alloc)(void *device, uint64_t bytes, const char *name, uint64_t *address);
   TileError *(*release)(void *device, uint64_t address);

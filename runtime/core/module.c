@@ -174,17 +174,28 @@ void tile_module_close(TileModule *module) {
   free(module);
 }
 
+// Which variant runs is decided at a launch, sizes before.
+static int least_sm_count(const TileModule *module, const TileKernel *kernel) {
+  const TileDevice *device = module->device;
+  int least = 0;
+  for (int i = 0; i < kernel->nvariants; i++) {
+    int entry = (int)(kernel->variants[i] - module->info.entries);
+    int count = device->backend->sm_count(device->state, module->code, entry);
+    if (i == 0 || count < least) least = count;
+  }
+  return least;
+}
+
 TileError *tile_module_load(TileModule *module, TileDevice *device) {
   if (module->device == device) return NULL;
   if (module->device)
     return error_new(TILE_INVALID, "%s is loaded on another device; open it a second time",
                      module->artifact.name);
-  TileError *error =
-      device->backend->load(device->state, &module->artifact, module->kernels[0].arch, &module->code);
+  TileError *error = device->backend->load(device->state, &module->artifact, &module->info, &module->code);
   if (error) return error;
   module->device = device;
   for (int i = 0; i < module->nkernels; i++)
-    module->kernels[i].sm_count = device->backend->sm_count(device->state);
+    module->kernels[i].sm_count = least_sm_count(module, &module->kernels[i]);
   return NULL;
 }
 

@@ -95,7 +95,7 @@ static TileError *open_device(Run *run) {
                               .progress = run_progress_show,
                               .print = run_progress_print,
                               .user = &run->progress};
-  if (for_emulator && options->device && strcmp(options->device, "cuda") == 0)
+  if (for_emulator && options->device && strncmp(options->device, "cuda", 4) == 0)
     return error_new(TILE_INVALID,
                      "--order, --check and --sms only make sense in the emulator (--device emu)");
   if (for_emulator) device.backend = "emu";

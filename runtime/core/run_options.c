@@ -110,8 +110,9 @@ static const char *const flags[] = {
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 
 static bool set_device(const char *value, RunOptions *out) {
-  if (strcmp(value, "auto") != 0 && strcmp(value, "cuda") != 0 && strcmp(value, "emu") != 0)
-    return usage("--device is auto, cuda or emu, not \"%s\"", value);
+  bool numbered = strncmp(value, "cuda:", 5) == 0 && value[5] && !value[5 + strspn(value + 5, "0123456789")];
+  if (!numbered && strcmp(value, "auto") != 0 && strcmp(value, "cuda") != 0 && strcmp(value, "emu") != 0)
+    return usage("--device is auto, cuda, cuda:N or emu, not \"%s\"", value);
   return set_text(&out->device, value);
 }
 
@@ -222,7 +223,7 @@ void run_options_help(void) {
        "  --arch NAME, -O0..-O3  given to tilec, for a source file\n"
        "  --error-format=FORM, --color=WHEN  given to tilec: json; auto, always or never\n"
        "  -D NAME=VALUE          source file: given to tilec; else: fixes a size or a scalar argument\n"
-       "  --device auto|cuda|emu a GPU that fits, else the emulator (auto); default auto\n"
+       "  --device auto|cuda|emu a GPU that fits, else the emulator (auto); cuda:1 is the second GPU\n"
        "  --in NAME=x.npy        the content of a tensor; others get random numbers\n"
        "  --pitch NAME=N         rows of a tensor are N elements apart on the device, not adjacent\n"
        "  --random SEED          seed of these numbers; default 0\n"

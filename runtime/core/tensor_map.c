@@ -63,6 +63,9 @@ TileError *tensor_map_fill(const InfoEntry *entry, const InfoMap *map, const Bou
                      tile_dtype_name(declared->dtype));
   for (int i = 0; i < rank; i++) {
     int dim = rank - 1 - i;
+    if (tensor->size[dim] < 1)
+      return error_new(TILE_INVALID, "%s: dimension %d is empty, and no tensor map can say so",
+                       declared->name, dim);
     out->size[i] = (uint64_t)tensor->size[dim];
     out->box[i] = map->box[dim];
     out->element_stride[i] = 1;

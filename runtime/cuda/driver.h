@@ -19,12 +19,11 @@ typedef struct CudaEventRecord *CudaEvent;
 
 enum {
   CUDA_OUT_OF_MEMORY = 2,
-  CUDA_LAUNCH_TIMEOUT = 702,
-  CUDA_FIRST_FAULT = 700,  // illegal address, … tensor memory leak
-  CUDA_LAST_FAULT = 721,
+  CUDA_INVALID_CLUSTER_SIZE = 912,
   CUDA_DEVICE_SM_COUNT = 16,
   CUDA_DEVICE_MAJOR = 75,
   CUDA_DEVICE_MINOR = 76,
+  CUDA_DEVICE_SHARED_OPTIN = 97,  // most dynamic shared memory of a block, bytes
   CUDA_FUNCTION_DYNAMIC_SHARED = 8,
   CUDA_FUNCTION_LARGE_CLUSTER = 14,
   CUDA_JIT_ERROR_LOG = 5,
@@ -62,7 +61,19 @@ typedef struct {
 TileError *driver_open(Driver *driver, const char *library);
 void driver_close(Driver *driver);
 
-// NULL for success; else "WHAT: CUDA_ERROR_… (text)", with a status by the kind of result.
+// A result by which the driver says that a kernel faulted; the context is lost with it.
+typedef struct {
+  CudaResult result;
+  TileStatus status;
+  const char *name;
+  const char *hint;  // more of the message, "" where the driver's text is enough
+} CudaFault;
+
+// NULL: not a fault.
+const CudaFault *driver_fault(CudaResult result);
+
+// NULL for success; else "WHAT: CUDA_ERROR_… (text)", with a status by the kind of result. Without `what` the
+// message begins with the error's name.
 TileError *driver_error(const Driver *driver, CudaResult result, const char *what);
 
 #endif

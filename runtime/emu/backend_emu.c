@@ -90,16 +90,13 @@ static const char *emu_describe(const void *state) {
   return "emulator";
 }
 
-// Without a number of SMs it is that of a B200.
-static int emu_sm_count(const void *state) {
-  enum { B200_SMS = 148 };
-  const EmuDevice *device = state;
-  return device->sms ? (int)device->sms : B200_SMS;
-}
+typedef struct {
+  PtxEmuModule *module;
+  const LaunchInfo *info;
+} EmuCode;
 
-static TileError *emu_load(void *state, const Artifact *artifact, const char *arch, void **code) {
+static TileError *emu_load(void *state, const Artifact *artifact, const LaunchInfo *info, void **out) {
   EmuDevice *device = state;
-  (void)arch;
   if (!artifact->ptx)
     return error_new(TILE_INVALID,
                      "%s has no PTX in it (section %s), which the emulator runs: it was assembled without "
@@ -113,14 +110,25 @@ static TileError *emu_load(void *state, const Artifact *artifact, const char *ar
   TileError *error = module ? NULL : report(device, TILE_INVALID);
   pthread_mutex_unlock(&device->lock);
   free(name);
-  *code = module;
-  return error;
+  EmuCode *code = error ? NULL : malloc(sizeof *code);
+  if (code) *code = (EmuCode){module, info};
+  *out = code;
+  return error || code ? error : error_no_memory();
 }
 
 // The emulator keeps modules as long as the device.
 static void emu_unload(void *state, void *code) {
   (void)state;
-  (void)code;
+  free(code);
+}
+
+// Without a number of SMs it is that of a B200. Whole clusters; one at least, since the emulator makes room for it.
+static int emu_sm_count(const void *state, const void *code, int entry) {
+  enum { B200_SMS = 148 };
+  const EmuDevice *device = state;
+  const uint32_t *shape = ((const EmuCode *)code)->info->entries[entry].cluster;
+  int sms = device->sms ? (int)device->sms : B200_SMS, cluster = (int)(shape[0] * shape[1] * shape[2]);
+  return sms < cluster ? cluster : sms / cluster * cluster;
 }
 
 static TileError *emu_alloc(void *state, uint64_t bytes, const char *name, uint64_t *address) {
@@ -249,11 +257,12 @@ static TileError *emu_launch(void *state, void *code, const LaunchPlan *plan, vo
       .checks = device->checks,
       .watch = {.progress = device->progress, .user = device->user},
   };
-  TileError *error = check_entry(device, code, entry);
+  const PtxEmuModule *module = ((const EmuCode *)code)->module;
+  TileError *error = check_entry(device, module, entry);
   if (error) return error;
   pthread_mutex_lock(&device->lock);
   double start = now();
-  TileStatus status = status_of(ptxemu_launch(device->emu, code, entry->entry, &launch, NULL));
+  TileStatus status = status_of(ptxemu_launch(device->emu, module, entry->entry, &launch, NULL));
   if (seconds) *seconds = now() - start;
   print_output(device);
   if (status != TILE_OK) error = report(device, status);

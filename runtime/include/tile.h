@@ -5,9 +5,9 @@
 //   TileCall     one kernel with its arguments, launched as often as wanted
 //
 // Errors are values: a function that can fail returns NULL for success or a TileError, which the caller frees
-// with tile_error_free. Nothing is printed, nothing exits, there is no global state. Distinct modules, and
-// calls of distinct modules, may be used by several threads at once, also on one device; one TileCall or one
-// TileModule by one at a time. Sizes and strides count elements, everything else counts bytes where it says
+// with tile_error_free. Nothing is printed, nothing exits, there is no global state. Several threads may use one
+// device, distinct modules, and, once it is loaded, calls of one module at the same time; one TileCall by one at a
+// time. Sizes and strides count elements, everything else counts bytes where it says
 // so.
 #ifndef TILE_H
 #define TILE_H
@@ -126,8 +126,10 @@ const char *tile_kernel_size_name(const TileKernel *kernel, int index);
 // ---- Devices and their memory
 
 typedef struct {
-  const char *backend;  // "cuda", "emu", or "auto" (also NULL): a GPU that can run `arch`, else the emulator
-  const char *arch;     // what "auto" and "cuda" look for, from tile_kernel_arch; NULL: any GPU will do
+  // "cuda", "cuda:1" (that GPU, counted from 0), "emu", or "auto" (also NULL): a GPU that can run `arch`, else the
+  // emulator.
+  const char *backend;
+  const char *arch;  // what "auto" and "cuda" look for, from tile_kernel_arch; NULL: any GPU will do
   // The emulator's; a backend that has no use for them ignores them.
   const char *order;   // "fair" (also NULL), "lazy" or "random:SEED": when asynchronous engines finish
   const char *checks;  // comma list of checks, "default" (also NULL), "all" or "none"
@@ -140,7 +142,8 @@ typedef struct {
 } TileDeviceOptions;
 
 // Opens a device; `options` may be NULL. A GPU is used through the calling thread's current CUDA context, or
-// else through the primary context of device 0. TILE_UNAVAILABLE says what is missing.
+// else through the primary context of device 0; "cuda:N" always uses the primary context of device N. The context
+// stays the device's: launches go there from whatever thread they come. TILE_UNAVAILABLE says what is missing.
 TileError *tile_device_open(const TileDeviceOptions *options, TileDevice **out);
 // Frees the device and its memory. NULL is allowed. Modules loaded on it go first.
 void tile_device_close(TileDevice *device);
@@ -158,7 +161,9 @@ TileError *tile_free(TileDevice *device, uint64_t address);
 // the default stream.
 TileError *tile_write(TileDevice *device, uint64_t address, const void *data, uint64_t bytes);
 TileError *tile_read(TileDevice *device, uint64_t address, void *data, uint64_t bytes);
-// Waits for a stream (a CUstream; NULL: the default stream). A fault of an earlier launch is reported here.
+// Waits for a stream (a CUstream; NULL: the default stream). A fault of an earlier launch is reported here, or by
+// whatever call of the device comes first. It names the kernels launched since the last successful wait. A GPU's
+// context takes nothing more after it: every later call fails and says which fault that was.
 TileError *tile_synchronize(TileDevice *device, void *stream);
 
 // ---- Calls

@@ -142,7 +142,8 @@ static void test_errors(Checks *checks) {
   TileDeviceOptions options = {.backend = "opencl"};
   TileError *error = tile_device_open(&options, &device);
   CHECK_INT(checks, tile_error_status(error), TILE_INVALID);
-  CHECK_TEXT(checks, tile_error_message(error), "no backend \"opencl\"; there are auto, cuda and emu");
+  CHECK_TEXT(checks, tile_error_message(error),
+             "no backend \"opencl\"; there are auto, cuda, cuda:N and emu");
   tile_error_free(error);
   CHECK_INT(checks, tile_error_status(NULL), TILE_OK);
   CHECK_TEXT(checks, tile_error_message(NULL), "");

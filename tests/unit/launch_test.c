@@ -44,14 +44,16 @@ typedef struct {
   int nmaps, launches;
 } Record;
 
-static TileError *fake_load(void *device, const Artifact *artifact, const char *arch, void **code) {
+static TileError *fake_load(void *device, const Artifact *artifact, const LaunchInfo *info, void **code) {
   (void)artifact;
   *code = device;
-  return strcmp(arch, "sm_100a") == 0 ? NULL : error_new(TILE_INVALID, "arch");
+  return strcmp(info->entries[0].arch, "sm_100a") == 0 ? NULL : error_new(TILE_INVALID, "arch");
 }
 
-static int fake_sm_count(const void *device) {
+static int fake_sm_count(const void *device, const void *code, int entry) {
   (void)device;
+  (void)code;
+  (void)entry;
   return 5;
 }
 
