@@ -88,6 +88,7 @@ for example in $examples; do
     echo "-o $folder/example_${example}_O$level.cubin -O$level $root/lang-examples/$example.tile"
   done
 done >>"$list"
+echo "-o $folder/bench_gemm.cubin -D num_stages=4 $root/lang-examples/gemm.tile" >>"$list"
 echo "-o $folder/fault_assert.cubin $here/asserts.tile" >>"$list"
 echo "-o $folder/fault_address.cubin $root/lang-examples/vector_add.tile" >>"$list"
 

@@ -52,6 +52,7 @@ few=$((each < 8 ? each : 8))
 for cubin in "$cubins"/*.cubin; do
   name=$(basename "$cubin" .cubin)
   case $name in
+  bench_*) ;;
   fault_*) echo "$name --fault ${name#fault_}" ;;
   product_*) echo "$name --cases $each" ;;
   *) echo "$name --cases $few" ;;
@@ -88,4 +89,11 @@ ran=$(cat "$work"/*.out | sed -n 's/^ROW //p' | awk '{ n += $3 + $4 } END { prin
 status=0
 if [ "$failed" -ne 0 ] || [ "$ran" -eq 0 ]; then status=1; fi
 echo "run_suite.sh: $ran runs, $failed failed, in $(($(date +%s) - start)) s (seed $seed); $out" | tee -a "$out"
+
+# How fast, with what the machine has: cublasLt to compare with, or nothing.
+if [ -n "$bench" ] && [ "$device" != emu ] && [ -x "$build/bin/tile-bench" ]; then
+  set -- "$cubins"/bench_*.cubin --sizes 2048,4096,8192 --seconds 1 --no-zeros
+  "$build/bin/tile-bench" "$@" >"$work/bench" 2>&1 || "$build/bin/tile-bench" "$@" --peer none >>"$work/bench" 2>&1 || status=1
+  tee -a "$out" <"$work/bench"
+fi
 exit $status
