@@ -1,15 +1,14 @@
 // Which block computes which tiles: loops over the tiles of a worker, tile schedulers, the order of blocks.
 //
-// All of them walk a domain of tiles in panels, so that workers that run at the same time read the same rows and
-// columns. One dimension (the slow one) is cut into groups of a few tiles; a group's tiles are numbered along the slow
-// dimension first, then along the others. The last group may be narrower: numbers run on without a gap, so that every
-// tile has exactly one number below the total.
+// All of them walk a domain of tiles in groups (tir/tiles.h), so that workers that run at the same time read the same rows
+// and columns.
 #include "elab/elab_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "tir/ranges.h"
+#include "tir/tiles.h"
 
 enum { MAX_GROUP = 65535, MAX_CLUSTER = 16 };
 
@@ -27,25 +26,6 @@ static bool given(const Value *value) {
 
 static TirValue *op(Elab *e, OpKind kind, TirValue *a, TirValue *b) {
   return tir_binary(&e->b, kind, a, b);
-}
-
-// Numbers of tiles are not negative: truncating division is enough. That the results are not either is said, so that
-// a store by TMA to where they point is known to be one inside the tensor or past its end.
-static void decode(Elab *e, TirValue *tile, TirValue *fast, TirValue *slow, TirValue *group, TirValue **i,
-                   TirValue **j) {
-  int64_t one;
-  TirValue *zero = tir_int(&e->b, 0);
-  if (tir_const_int(group, &one) && one == 1) {
-    *i = op(e, OP_max, op(e, OP_truncmod, tile, fast), zero);
-    *j = op(e, OP_max, op(e, OP_truncdiv, tile, fast), zero);
-    return;
-  }
-  TirValue *whole = op(e, OP_mul, fast, group);
-  TirValue *base = op(e, OP_mul, op(e, OP_truncdiv, tile, whole), group);
-  TirValue *inside = op(e, OP_truncmod, tile, whole);
-  TirValue *width = op(e, OP_min, group, op(e, OP_sub, slow, base));
-  *i = op(e, OP_max, op(e, OP_truncdiv, inside, width), zero);
-  *j = op(e, OP_max, op(e, OP_add, base, op(e, OP_truncmod, inside, width)), zero);
 }
 
 // A number of workers or tiles that must be at least 1: refused now, or at launch.
@@ -136,7 +116,7 @@ void schedule_coordinates(Elab *e, const LoopSpec *loop, TirValue *tile, TirValu
     out[0] = tile;
     return;
   }
-  decode(e, tile, fast, unbox(e, &loop->extents[last]), unbox(e, loop->group), &rest, &out[last]);
+  tir_tile_at(&e->b, tile, fast, unbox(e, &loop->extents[last]), unbox(e, loop->group), &rest, &out[last]);
   for (int i = last - 1; i > 0; i--) {
     TirValue *extent = unbox(e, &loop->extents[i]);
     out[i] = op(e, OP_truncmod, rest, extent);
@@ -217,9 +197,9 @@ static Value run_scheduler(Elab *e, const Call *call) {
 
 static void coordinates(Elab *e, const Scheduler *s, TirValue *tile, TirValue **m, TirValue **n) {
   if (s->column_major)
-    decode(e, tile, s->fast, s->slow, s->group, m, n);
+    tir_tile_at(&e->b, tile, s->fast, s->slow, s->group, m, n);
   else
-    decode(e, tile, s->fast, s->slow, s->group, n, m);
+    tir_tile_at(&e->b, tile, s->fast, s->slow, s->group, n, m);
 }
 
 static bool has_state(Elab *e, const Call *call) {

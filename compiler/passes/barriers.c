@@ -449,7 +449,8 @@ static void walk_sync_threads(Barriers *s, TirOp *op, Touch *state) {
 
 static void walk_arrive(Barriers *s, TirOp *op, Touch *state) {
   fence_before(s, op, state);
-  if (!s->insert || !hazards_in_tmem(&s->hazards, state, s->frame->range)) return;
+  bool fenced = op->prev && op->prev->kind == OP_tcgen05_fence_before;
+  if (!s->insert || fenced || !hazards_in_tmem(&s->hazards, state, s->frame->range)) return;
   TirBuilder b = tir_builder_before(s->cx->module, op);
   emit(&b, OP_tcgen05_fence_before);
 }

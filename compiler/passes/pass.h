@@ -25,6 +25,7 @@ typedef struct {
 } Pass;
 
 bool pass_select(PassCx *cx, TirKernel *kernel);
+bool pass_persistent(PassCx *cx, TirKernel *kernel);
 bool pass_roles(PassCx *cx, TirKernel *kernel);
 bool pass_memory_layout(PassCx *cx, TirKernel *kernel);
 bool pass_fragments(PassCx *cx, TirKernel *kernel);

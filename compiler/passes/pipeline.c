@@ -11,6 +11,7 @@
 static const Pass pipeline[] = {
     // name           function            needs            gives           least -O
     {"select", pass_select, TIR_TYPED, TIR_SELECTED, 0},
+    {"persistent", pass_persistent, TIR_SELECTED, 0, 2},
     {"roles", pass_roles, TIR_SELECTED, 0, 2},
     {"memory-layout", pass_memory_layout, TIR_SELECTED, TIR_LAID_OUT, 0},
     {"fragments", pass_fragments, TIR_LAID_OUT, TIR_FRAGMENTS, 0},

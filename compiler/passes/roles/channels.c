@@ -1,0 +1,171 @@
+// Buffers that products and threads use in turn (channels), and how often everything exists (depths).
+#include "passes/roles/plan.h"
+
+enum { RESERVED_BYTES = 2048 };
+
+Channel *plan_channel_of(const RolePlan *p, const TirValue *buffer) {
+  const TirValue *root = tir_root((TirValue *)buffer);
+  for (int i = 0; i < p->channels.len; i++)
+    if (p->channels.data[i].buffer == root) return &p->channels.data[i];
+  return NULL;
+}
+
+// ---- where a buffer is used
+
+static TirBlock *common(TirBlock *block, TirOp *op) {
+  while (!plan_child(block, op)) block = block->owner->parent;
+  return block;
+}
+
+typedef struct {
+  TirBlock *home;
+  RoleSet roles;
+} Uses;
+
+static Uses uses_of(const RolePlan *p, const TirValue *root) {
+  Uses uses = {0};
+  for (int i = 0; i < p->all.len; i++) {
+    TirOp *op = p->all.data[i];
+    if (!plan_is_work(op) || (tile_outermost(op, OP_parallel) && op->kind != OP_parallel)) continue;
+    if (!plan_access(p, op, root)) continue;
+    uses.home = uses.home ? common(uses.home, op) : op->parent;
+    uses.roles |= plan_roles_of(p, op);
+  }
+  return uses;
+}
+
+static bool cut_into_segments(RolePlan *p, Channel *channel) {
+  for (TirOp *op = channel->home->first; op; op = op->next) {
+    if (!plan_access(p, op, channel->buffer)) continue;
+    RoleSet set = 0;
+    for (Role role = 0; role < ROLES; role++) {
+      if (!plan_has(p, op, role)) continue;
+      for (int i = 0; i < p->all.len; i++)
+        if (plan_is_work(p->all.data[i]) && (p->all.data[i] == op || tir_inside(p->all.data[i], op)) &&
+            plan_roles_of(p, p->all.data[i]) >> role & 1 && plan_access(p, p->all.data[i], channel->buffer))
+          set |= 1u << role;
+    }
+    if (set & (set - 1)) return plan_refuse(p, op, "threads and products use a buffer in turn inside it");
+    Role role = set >> ROLE_products & 1 ? ROLE_products : ROLE_author;
+    Segment *last = channel->segments.len ? &channel->segments.data[channel->segments.len - 1] : NULL;
+    if (last && last->role == role)
+      last->last = op;
+    else
+      vec_push(p->cx->scratch, &channel->segments, ((Segment){.role = role, .first = op, .last = op}));
+  }
+  return true;
+}
+
+static bool add_channel(RolePlan *p, TirValue *root) {
+  Uses uses = uses_of(p, root);
+  if (!(uses.roles & (uses.roles - 1))) return true;
+  Channel channel = {.buffer = root, .home = uses.home, .count = 1, .repeats = plan_in_loop(uses.home)};
+  if (!cut_into_segments(p, &channel)) return false;
+  vec_push(p->cx->scratch, &p->channels, channel);
+  return true;
+}
+
+bool plan_channels(RolePlan *p) {
+  for (int i = 0; i < p->all.len; i++) {
+    TirOp *op = p->all.data[i];
+    if (op->kind != OP_alloc || plan_ring_of_tile(p, op->results[0])) continue;
+    Space space = op->results[0]->type.space;
+    if ((space == SPACE_SHARED || space == SPACE_TMEM) && !add_channel(p, op->results[0])) return false;
+  }
+  return true;
+}
+
+// ---- how often
+
+// Columns of 32 bits that a buffer of these rows takes at most: what the tmem pass counts, packing apart.
+static int64_t columns_of(const Type *type) {
+  return type_elements(type) / 128;
+}
+
+static int64_t columns_in_use(const RolePlan *p) {
+  int64_t sum = 0;
+  for (int i = 0; i < p->all.len; i++) {
+    const TirOp *op = p->all.data[i];
+    if (op->kind == OP_alloc && op->results[0]->type.space == SPACE_TMEM) sum += columns_of(&op->results[0]->type);
+  }
+  return sum;
+}
+
+// Accumulators that are filled by products, then drained by threads, turn after turn: twice, if all of them fit so.
+static bool is_drained(const Channel *channel) {
+  return channel->repeats && channel->segments.len == 2 && channel->buffer->type.space == SPACE_TMEM &&
+         channel->segments.data[0].role == ROLE_products && channel->buffer->type.rank < TYPE_MAX_RANK &&
+         channel->buffer->type.rank >= 2 && channel->buffer->type.shape[channel->buffer->type.rank - 2] >= 64;
+}
+
+static void double_accumulators(RolePlan *p) {
+  int64_t columns = columns_in_use(p);
+  for (int i = 0; i < p->channels.len; i++)
+    if (is_drained(&p->channels.data[i])) columns += columns_of(&p->channels.data[i].buffer->type);
+  if (columns > p->cx->target->tmem_columns) return;
+  for (int i = 0; i < p->channels.len; i++)
+    if (is_drained(&p->channels.data[i])) p->channels.data[i].count = 2;
+}
+
+static int64_t bytes_of_stage(const Ring *ring) {
+  int64_t sum = 0;
+  for (int i = 0; i < ring->tiles.len; i++) sum += type_bytes(&ring->tiles.data[i]->type);
+  return sum;
+}
+
+static int64_t bytes_of_rings(const RolePlan *p) {
+  int64_t sum = 0;
+  for (int i = 0; i < p->rings.len; i++) sum += p->rings.data[i].stages * bytes_of_stage(&p->rings.data[i]);
+  return sum;
+}
+
+static int64_t other_bytes(const RolePlan *p) {
+  int64_t sum = RESERVED_BYTES;
+  for (int i = 0; i < p->all.len; i++) {
+    const TirOp *op = p->all.data[i];
+    if (op->kind == OP_alloc && op->results[0]->type.space == SPACE_SHARED &&
+        !plan_ring_of_tile(p, op->results[0]))
+      sum += type_bytes(&op->results[0]->type);
+  }
+  return sum;
+}
+
+static int64_t wanted(const Ring *ring) {
+  return ring->loop->attrs[FOR_stages] ? ring->loop->attrs[FOR_stages] : MOST_STAGES;
+}
+
+// Rings grow by a stage in turn until shared memory ends.
+static void grow(RolePlan *p, int64_t room) {
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (int i = 0; i < p->rings.len; i++) {
+      Ring *ring = &p->rings.data[i];
+      if (ring->stages >= wanted(ring) || bytes_of_rings(p) + bytes_of_stage(ring) > room) continue;
+      ring->stages++;
+      grew = true;
+    }
+  }
+}
+
+static void remark_fewer(const RolePlan *p, const Ring *ring) {
+  int64_t asked = ring->loop->attrs[FOR_stages];
+  if (p->quiet || ring->stages >= asked) return;
+  diag_remark(p->cx->ds, ring->loop->span,
+              "%d stages of %lld bytes instead of %lld: shared memory has no more", ring->stages,
+              (long long)bytes_of_stage(ring), (long long)asked);
+}
+
+int64_t plan_shared_bytes(const RolePlan *p) {
+  return bytes_of_rings(p) + other_bytes(p);
+}
+
+bool plan_depths(RolePlan *p) {
+  int64_t room = p->cx->target->shared_bytes - other_bytes(p);
+  for (int i = 0; i < p->rings.len; i++) p->rings.data[i].stages = 2;
+  if (bytes_of_rings(p) > room)
+    return plan_refuse(p, p->rings.data[0].loop, "two stages of its tiles do not fit into shared memory");
+  grow(p, room);
+  for (int i = 0; i < p->rings.len; i++) remark_fewer(p, &p->rings.data[i]);
+  double_accumulators(p);
+  return true;
+}
