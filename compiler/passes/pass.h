@@ -22,6 +22,7 @@ typedef struct {
   PassFn run;
   unsigned needs, gives;  // TirFacts
   int level;              // the least -O that runs it
+  const char *with;       // another pass without which it does not run; NULL: it always does
 } Pass;
 
 bool pass_select(PassCx *cx, TirKernel *kernel);

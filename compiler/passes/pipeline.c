@@ -9,16 +9,16 @@
 #include "tir/text.h"
 
 static const Pass pipeline[] = {
-    // name           function            needs            gives           least -O
-    {"select", pass_select, TIR_TYPED, TIR_SELECTED, 0},
-    {"persistent", pass_persistent, TIR_SELECTED, 0, 2},
-    {"roles", pass_roles, TIR_SELECTED, 0, 2},
-    {"memory-layout", pass_memory_layout, TIR_SELECTED, TIR_LAID_OUT, 0},
-    {"fragments", pass_fragments, TIR_LAID_OUT, TIR_FRAGMENTS, 0},
-    {"tmem", pass_tmem, TIR_FRAGMENTS, TIR_TMEM_PLACED, 0},
-    {"barriers", pass_barriers, TIR_TMEM_PLACED, TIR_SYNCED, 0},
-    {"smem", pass_smem, TIR_SYNCED, TIR_SMEM_PLACED, 0},
-    {"sync-check", pass_sync_check, TIR_SMEM_PLACED, 0, 0},
+    // name           function            needs            gives           least -O, with
+    {"select", pass_select, TIR_TYPED, TIR_SELECTED, 0, NULL},
+    {"persistent", pass_persistent, TIR_SELECTED, 0, 2, "roles"},
+    {"roles", pass_roles, TIR_SELECTED, 0, 2, NULL},
+    {"memory-layout", pass_memory_layout, TIR_SELECTED, TIR_LAID_OUT, 0, NULL},
+    {"fragments", pass_fragments, TIR_LAID_OUT, TIR_FRAGMENTS, 0, NULL},
+    {"tmem", pass_tmem, TIR_FRAGMENTS, TIR_TMEM_PLACED, 0, NULL},
+    {"barriers", pass_barriers, TIR_TMEM_PLACED, TIR_SYNCED, 0, NULL},
+    {"smem", pass_smem, TIR_SYNCED, TIR_SMEM_PLACED, 0, NULL},
+    {"sync-check", pass_sync_check, TIR_SMEM_PLACED, 0, 0, NULL},
 };
 
 enum { PASS_COUNT = sizeof pipeline / sizeof *pipeline };
@@ -90,7 +90,9 @@ static bool run_step(PassCx *cx, const PipelineOptions *options, const Pass *pas
 
 static bool is_disabled(const PipelineOptions *options, const Pass *pass) {
   for (int i = 0; i < options->ndisabled; i++)
-    if (!strcmp(options->disabled[i], pass->name)) return true;
+    if (!strcmp(options->disabled[i], pass->name) ||
+        (pass->with && !strcmp(options->disabled[i], pass->with)))
+      return true;
   return false;
 }
 

@@ -86,7 +86,8 @@ static int64_t columns_in_use(const RolePlan *p) {
   int64_t sum = 0;
   for (int i = 0; i < p->all.len; i++) {
     const TirOp *op = p->all.data[i];
-    if (op->kind == OP_alloc && op->results[0]->type.space == SPACE_TMEM) sum += columns_of(&op->results[0]->type);
+    if (op->kind == OP_alloc && op->results[0]->type.space == SPACE_TMEM)
+      sum += columns_of(&op->results[0]->type);
   }
   return sum;
 }

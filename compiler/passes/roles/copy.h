@@ -9,8 +9,8 @@
 typedef struct {
   const void *of;  // a Ring or a block that is home to channels
   int depth;
-  TirValue *index, *use;    // cells; NULL: always 0
-  TirValue *at, *parity;    // their values in this turn
+  TirValue *index, *use;  // cells; NULL: always 0
+  TirValue *at, *parity;  // their values in this turn
 } Clock;
 
 typedef struct {

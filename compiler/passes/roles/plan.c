@@ -138,7 +138,8 @@ static void add_role(RolePlan *p, TirOp *op, Role role) {
 static bool assign_roles(RolePlan *p) {
   for (int i = 0; i < p->all.len; i++) {
     TirOp *op = p->all.data[i];
-    if (!plan_is_work(op) || tile_outermost(op, OP_parallel) != (op->kind == OP_parallel ? op : NULL)) continue;
+    if (!plan_is_work(op) || tile_outermost(op, OP_parallel) != (op->kind == OP_parallel ? op : NULL))
+      continue;
     if (op_path(op) == PATH_WGMMA) p->by_warpgroups = true;
     add_role(p, op, role_of(p, op));
   }
@@ -290,7 +291,8 @@ static bool order_tile(RolePlan *p, Ring *ring, const TirValue *tile, const TirO
       return plan_refuse(p, op, "a tile is changed after a product has read it");
     if (access & WRITES) writer = op;
   }
-  if (writer && product) ring->handed = later(ring->loop->bodies[0], ring->handed, thread_before(p, ring, tile, product));
+  if (writer && product)
+    ring->handed = later(ring->loop->bodies[0], ring->handed, thread_before(p, ring, tile, product));
   return true;
 }
 
@@ -313,7 +315,8 @@ static bool accumulates_in_words(const TirOp *op) {
   for (int i = 0; i < op->nargs; i++) {
     bool fragment = tile_is_fragment(op->args[i]);
     // Two values share a register: what unpacks them would touch it while the product runs.
-    if (fragment && tile_access(op, i) == ACCUMULATES && dtype_bits(op->args[i]->type.dtype) < 32) return false;
+    if (fragment && tile_access(op, i) == ACCUMULATES && dtype_bits(op->args[i]->type.dtype) < 32)
+      return false;
     if (fragment && tile_access(op, i) == READS) return false;  // operands in registers are set in each round
   }
   return true;

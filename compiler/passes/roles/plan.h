@@ -25,37 +25,37 @@ typedef unsigned RoleSet;  // bit r: role r
 
 typedef struct {
   TirOp *loop;
-  VEC(TirValue *) tiles;   // as the author allocated them
-  VEC(TirValue *) rings;   // likewise, with a first dimension of stages
+  VEC(TirValue *) tiles;  // as the author allocated them
+  VEC(TirValue *) rings;  // likewise, with a first dimension of stages
   int stages;
-  RoleSet readers;         // that touch tiles, the loader apart
-  TirOp *handed;           // the last op of the body by which threads work on tiles that products read later; NULL
-  bool straight;           // the author's threads only multiply: one round's products may run during the next
-  int nproducts;           // in the body itself
+  RoleSet readers;  // that touch tiles, the loader apart
+  TirOp *handed;    // the last op of the body by which threads work on tiles that products read later; NULL
+  bool straight;    // the author's threads only multiply: one round's products may run during the next
+  int nproducts;    // in the body itself
   TirValue *full, *ready, *empty;
 } Ring;
 
 typedef struct {
   Role role;
-  TirOp *first, *last;   // ops of the home
-  TirValue *passed;      // the barriers behind the segment, one a version; NULL: the next is of the same role
+  TirOp *first, *last;  // ops of the home
+  TirValue *passed;     // the barriers behind the segment, one a version; NULL: the next is of the same role
 } Segment;
 
 typedef struct {
   TirValue *buffer, *versions;  // as allocated; with a first dimension of versions, or NULL when there is one
   TirBlock *home;
   VEC(Segment) segments;
-  int count;      // of versions
-  bool repeats;   // the home runs more than once
+  int count;     // of versions
+  bool repeats;  // the home runs more than once
 } Channel;
 
 typedef struct {
   PassCx *cx;
   TirKernel *kernel;
-  bool quiet;           // no remarks
+  bool quiet;  // no remarks
   TirOpList all;
-  Map *sets;            // op -> RoleSet: its role, or those of the ops in its bodies
-  bool by_warpgroups;   // the author's threads issue the products
+  Map *sets;           // op -> RoleSet: its role, or those of the ops in its bodies
+  bool by_warpgroups;  // the author's threads issue the products
   VEC(Ring) rings;
   VEC(Channel) channels;
 } RolePlan;

@@ -33,8 +33,8 @@ static TirValue *repeated(TirBuilder *b, const TirValue *buffer, int count) {
   int64_t shape[TYPE_MAX_RANK] = {count};
   for (int d = 0; d < buffer->type.rank; d++) shape[d + 1] = buffer->type.shape[d];
   b->span = buffer->op->span;
-  TirValue *array = tir_alloc(b, buffer->op->name,
-                              type_buffer(buffer->type.dtype, buffer->type.space, buffer->type.rank + 1, shape));
+  TirValue *array = tir_alloc(
+      b, buffer->op->name, type_buffer(buffer->type.dtype, buffer->type.space, buffer->type.rank + 1, shape));
   array->name = buffer->name;
   return array;
 }
