@@ -341,8 +341,8 @@ static bool check_rings(RolePlan *p) {
 }
 
 static bool check_threads(RolePlan *p) {
-  int extra = p->by_warpgroups ? WARP : 2 * WARP;
-  if (p->kernel->threads % GROUP == 0 && p->kernel->threads + extra <= MOST_THREADS) return true;
+  if (p->kernel->threads % GROUP == 0 && p->kernel->threads + plan_extra_threads(p) <= MOST_THREADS)
+    return true;
   return plan_refuse(p, p->rings.data[0].loop,
                      "the author's threads are not whole warpgroups, or leave no warp for its roles");
 }
@@ -352,5 +352,5 @@ bool plan_roles(RolePlan *p, PassCx *cx, TirKernel *kernel, bool quiet) {
   if (kernel->variant == VARIANT_GENERAL) return false;
   p->all = tile_collect(cx->scratch, kernel->body);
   return find_rings(p) && assign_roles(p) && check_order(p) && check_values(p) && check_sources(p) &&
-         check_rings(p) && plan_channels(p) && check_threads(p) && plan_depths(p);
+         check_rings(p) && plan_channels(p) && plan_registers(p) && check_threads(p) && plan_depths(p);
 }

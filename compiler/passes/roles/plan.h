@@ -56,6 +56,7 @@ typedef struct {
   TirOpList all;
   Map *sets;           // op -> RoleSet: its role, or those of the ops in its bodies
   bool by_warpgroups;  // the author's threads issue the products
+  int spare, ample;    // registers of a thread of the loader, of the author, if they differ; 0
   VEC(Ring) rings;
   VEC(Channel) channels;
 } RolePlan;
@@ -63,7 +64,11 @@ typedef struct {
 // False: the kernel stays as it is; a remark says why.
 bool plan_roles(RolePlan *plan, PassCx *cx, TirKernel *kernel, bool quiet);
 bool plan_channels(RolePlan *plan);
+bool plan_registers(RolePlan *plan);
 bool plan_depths(RolePlan *plan);
+// The loader's threads, and of all roles but the author's.
+int plan_loader_threads(const RolePlan *plan);
+int plan_extra_threads(const RolePlan *plan);
 int64_t plan_shared_bytes(const RolePlan *plan);  // that the kernel will take, about
 // Carries the plan out.
 void emit_roles(RolePlan *plan);

@@ -70,11 +70,28 @@ static void allocate_channel(RolePlan *p, TirBuilder *b, Channel *channel) {
   }
 }
 
+static TirBuilder begin_role(RolePlan *p, TirBuilder *at, int lo, int hi) {
+  TirOp *op = tir_role(at, (TirThreads){lo, hi});
+  return tir_builder_at_end(p->cx->module, op->bodies[0], at->span);
+}
+
+static void share_out(TirBuilder *b, int registers, bool more) {
+  TirOp *op = tir_op(b, OP_set_max_nreg, 0, NULL, 0, NULL);
+  op->attrs[NREG_count] = registers;
+  op->attrs[NREG_inc] = more;
+}
+
 static void emit_role(RolePlan *p, TirBlock *source, Role role, int lo, int hi) {
-  RoleCopy copy = {.plan = p, .role = role, .threads = {lo, hi}, .now = map_new(p->cx->scratch)};
   TirBuilder at = tir_builder_at_end(p->cx->module, p->kernel->body, p->rings.data[0].loop->span);
-  TirOp *op = tir_role(&at, copy.threads);
-  copy.b = tir_builder_at_end(p->cx->module, op->bodies[0], at.span);
+  RoleCopy copy = {.plan = p, .role = role, .now = map_new(p->cx->scratch)};
+  copy.b = begin_role(p, &at, lo, hi);
+  copy.b.block->owner->attrs[ROLE_arm] = role != ROLE_loader;
+  if (p->ample) share_out(&copy.b, role == ROLE_loader ? p->spare : p->ample, role != ROLE_loader);
+  if (role == ROLE_loader && hi - lo > WARP) {
+    TirBuilder group = copy.b;
+    copy.b = begin_role(p, &group, lo, hi = lo + WARP);
+  }
+  copy.threads = (TirThreads){lo, hi};
   clocks_make(&copy);
   copy_block(&copy, source);
 }
@@ -118,12 +135,12 @@ void emit_roles(RolePlan *p) {
   for (int i = 0; i < p->rings.len; i++) allocate_ring(p, &b, &p->rings.data[i]);
   for (int i = 0; i < p->channels.len; i++) allocate_channel(p, &b, &p->channels.data[i]);
   keep_declarations(p, source);
-  int threads = kernel->threads, warps = p->by_warpgroups ? 1 : 2;
-  emit_role(p, source, ROLE_loader, threads, threads + WARP);
-  if (!p->by_warpgroups) emit_role(p, source, ROLE_products, threads + WARP, threads + 2 * WARP);
+  int threads = kernel->threads, extra = plan_extra_threads(p), loader = threads + plan_loader_threads(p);
+  emit_role(p, source, ROLE_loader, threads, loader);
+  if (!p->by_warpgroups) emit_role(p, source, ROLE_products, loader, threads + extra);
   emit_role(p, source, ROLE_author, 0, threads);
   drop_unused(p);
-  kernel->threads += warps * WARP;
+  kernel->threads += extra;
 }
 
 bool pass_roles(PassCx *cx, TirKernel *kernel) {

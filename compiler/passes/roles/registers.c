@@ -1,0 +1,42 @@
+// Who has how many registers. Threads that hold accumulators need more than the same share for all, a loader nearly none: where
+// several warpgroups multiply, the loader becomes a warpgroup of its own, one warp of which works, and gives registers away
+// (PTX ISA, setmaxnreg: by whole warpgroups, in steps of 8, what they end with together no more than they start with).
+#include "passes/roles/plan.h"
+
+enum { STEP = 8, LEAST = 24, FEW = 40, MOST = 240, HEAVY = 160 };
+
+int plan_loader_threads(const RolePlan *p) {
+  return p->spare ? GROUP : WARP;
+}
+
+int plan_extra_threads(const RolePlan *p) {
+  return p->by_warpgroups ? plan_loader_threads(p) : 2 * WARP;
+}
+
+// 32-bit registers of a thread that hold accumulators.
+static int64_t accumulators(const RolePlan *p) {
+  int64_t sum = 0;
+  Map *seen = map_new(p->cx->scratch);
+  for (int i = 0; i < p->all.len; i++) {
+    const TirOp *op = p->all.data[i];
+    for (int a = 0; a < op->nargs; a++) {
+      TirValue *root = plan_is_product(op) && tile_is_fragment(op->args[a]) ? tir_root(op->args[a]) : NULL;
+      if (!root || tile_access(op, a) != ACCUMULATES || map_has(seen, root)) continue;
+      map_put(seen, root, root);
+      sum += type_bytes(&root->type) / 4 / p->kernel->threads;
+    }
+  }
+  return sum;
+}
+
+bool plan_registers(RolePlan *p) {
+  int groups = p->kernel->threads / GROUP;
+  if (!p->by_warpgroups || groups < 2) return true;
+  int share = p->cx->target->registers / (p->kernel->threads + GROUP) / STEP * STEP;
+  int least = accumulators(p) > HEAVY ? LEAST : FEW,
+      ample = (share * (groups + 1) - least) / groups / STEP * STEP;
+  if (ample <= share) return true;
+  p->spare = least;
+  p->ample = ample < MOST ? ample : MOST;
+  return true;
+}
