@@ -122,5 +122,5 @@ bool pass_fragments(PassCx *cx, TirKernel *kernel) {
   split_fragments(cx, kernel);
   if (!lay_out_fragments(cx, kernel) || !stage_fragments(cx, kernel)) return false;
   cut_pieces(cx, kernel);
-  return check_registers(cx, kernel) && check_register_pool(cx, kernel);
+  return check_registers(cx, kernel) && check_accumulators(cx, kernel) && check_register_pool(cx, kernel);
 }

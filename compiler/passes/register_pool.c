@@ -1,15 +1,48 @@
 // set_max_nreg moves registers between the warpgroups of a block. A group that asks for more waits until others have given
-// them back, so the sum of what the groups end with must be what they start with (PTX ISA 9.7.19.5).
+// them back, so the sum of what the groups end with must be what they start with (PTX ISA 9.7.19.5). ptxas compiles a
+// wgmma only where its accumulator fits into what every thread starts with, whatever set_max_nreg gives it later.
 #include "passes/register_pool.h"
 
+#include "passes/hazards.h"
 #include "passes/tile.h"
 
-enum { WARPGROUP = 128, MAX_GROUPS = 8, MOST = 256, STEP = 8 };
+// A wgmma of 128 registers of accumulator needs 154 in all (ptxas 13.0, C7602).
+enum { WARPGROUP = 128, MAX_GROUPS = 8, MOST = 256, STEP = 8, BESIDE_ACCUMULATOR = 26 };
 
 // What ptxas gives each thread of a block that has its SM alone.
 static int registers_at_entry(const PassCx *cx, const TirKernel *kernel) {
   int share = cx->target->registers / kernel->threads / STEP * STEP;
   return share < MOST ? share : MOST;
+}
+
+static int64_t accumulator_registers(const TirValue *fragment) {
+  return layout_registers(fragment->layout) * dtype_bits(fragment->type.dtype) / 32;
+}
+
+static bool check_accumulator(PassCx *cx, const TirKernel *kernel, const TirOp *product,
+                              const TirValue *acc) {
+  int entry = registers_at_entry(cx, kernel);
+  if (accumulator_registers(acc) + BESIDE_ACCUMULATOR <= entry) return true;
+  diag_error(cx->ds, DIAG_fragment_registers, acc->op->span,
+             "accumulator %s takes %lld registers of each thread and a product %d beside it; each of %d "
+             "threads has %d",
+             tir_buffer_name(acc), (long long)accumulator_registers(acc), BESIDE_ACCUMULATOR, kernel->threads,
+             entry);
+  diag_note(cx->ds, product->span, "the product is here");
+  diag_hint(cx->ds, "use smaller tiles: there are %d registers for all threads", cx->target->registers);
+  return false;
+}
+
+bool check_accumulators(PassCx *cx, TirKernel *kernel) {
+  TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < ops.len; i++) {
+    const TirOp *op = ops.data[i];
+    for (int a = 0; a < op->nargs && op_path(op) == PATH_WGMMA; a++)
+      if (tile_is_fragment(op->args[a]) && tile_access(op, a) == ACCUMULATES &&
+          !check_accumulator(cx, kernel, op, op->args[a]))
+        return false;
+  }
+  return true;
 }
 
 bool check_register_pool(PassCx *cx, TirKernel *kernel) {

@@ -1,6 +1,6 @@
 """Runs a .tile program in the emulator, in every order, against the reference that stands in its own comments.
 
-    run_case.py TILEC TILE_RUN PROGRAM [ORDER…]
+    run_case.py TILEC TILE_RUN PROGRAM [ORDER…] [--arch NAME]
 Lines of PROGRAM that begin with `#=` are Python. They call case(), once for each launch that must be right:
     case(A=array, want={"B": array})                     B is exact; NaN fits any NaN
     case(A=array, want={"B": array}, tolerance=(rtol, atol), define={"block": 64}, kernel="name")
@@ -9,7 +9,7 @@ Lines of PROGRAM that begin with `#=` are Python. They call case(), once for eac
     case(…, only="name")                                 compiles and runs that kernel of the file alone
     case(…, options=["-O0"])                             compiles with these options
     case(A=array, fails="text of the fault")             the launch must end with a fault that says this; sync-check is left out
-A result starts out as garbage, which untouched(dtype, shape) also gives to the reference. bf16 is held as its bits, in uint16.
+The lines see the target's name as `arch`. A result starts out as garbage, which untouched(dtype, shape) also gives to the reference. bf16 is held as its bits, in uint16.
 """
 import os
 import re
@@ -24,6 +24,7 @@ from elementwise import convert, hold, to_bf16
 SMALL = os.environ.get("TILE_TEST_SMALL") == "1"  # under sanitizers: fewer cases, one order
 ORDERS = ["random:1"] if SMALL else ["fair", "lazy", "random:1"]
 CHECKS = "all"
+TARGET = "sm_100a"
 TYPE_OF = {np.dtype(d): name for name, d in types.NUMPY.items() if name not in ("bool", "e4m3", "e5m2")}
 
 
@@ -67,13 +68,13 @@ def random_floats(dtype, shape, seed=1):
 class Program:
     form = ".cubin"  # what is compiled to; PTX where there is no ptxas
 
-    def __init__(self, tilec, tile_run, path, orders):
-        self.tilec, self.tile_run, self.path, self.orders = tilec, tile_run, path, orders
+    def __init__(self, tilec, tile_run, path, orders, arch=TARGET):
+        self.tilec, self.tile_run, self.path, self.orders, self.arch = tilec, tile_run, path, orders, arch
         self.binaries, self.count, self.wrong = {}, 0, 0
 
     def compile(self, define, only, broken, options):
         """The binary for these -D options."""
-        options = list(options) + ["-D%s=%s" % item for item in sorted(define.items())]
+        options = (["--arch", self.arch] if "--arch" not in options else []) + list(options) + ["-D%s=%s" % item for item in sorted(define.items())]
         options += ["--kernel", only] if only else []
         options += ["--no-sync-check"] if broken else []
         key = " ".join(options)
@@ -149,14 +150,18 @@ def compare(name, got, want, tolerance):
 
 def tools_of(program):
     """What the Python lines of a program may use."""
-    return {"np": np, "case": program.case, "to_bf16": to_bf16, "hold": hold, "convert": convert, "number": types.number,
-            "as_f64": as_f64, "untouched": untouched, "small": small, "exactly": exactly, "random_floats": random_floats, "few": few,
+    return {"np": np, "case": program.case, "arch": program.arch, "to_bf16": to_bf16, "hold": hold, "convert": convert,
+            "number": types.number, "as_f64": as_f64, "untouched": untouched, "small": small, "exactly": exactly, "random_floats": random_floats, "few": few,
             "wrap": types.wrap, "truncated": types.truncated}
 
 
 def main():
     tilec, tile_run, path = sys.argv[1:4]
-    program = Program(tilec, tile_run, path, sys.argv[4:] or ORDERS)
+    rest, arch = sys.argv[4:], TARGET
+    if "--arch" in rest:
+        arch = rest[rest.index("--arch") + 1]
+        rest = rest[:rest.index("--arch")]
+    program = Program(tilec, tile_run, path, rest or ORDERS, arch)
     with open(path) as file:
         lines = [line[2:].removeprefix(" ") if line.startswith("#=") else "\n" for line in file]
     with np.errstate(all="ignore"):
