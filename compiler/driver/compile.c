@@ -11,6 +11,7 @@
 #include "driver/launch_info.h"
 #include "driver/output.h"
 #include "driver/ptxas.h"
+#include "driver/tuning_use.h"
 #include "passes/pipeline.h"
 #include "passes/remarks.h"
 #include "syntax/syntax.h"
@@ -23,7 +24,7 @@ typedef struct {
   DiagStyle style;
   Source *source;
   Interner *names;
-  Diags *ds;
+  Diags *ds, *tuning_ds;  // about the source; about the tuning file, or NULL
   const Target *target;
   const Module *ast;
   TirModule *tir;
@@ -70,6 +71,16 @@ static bool read_source(Compilation *c) {
 
 static bool stage_parse(Compilation *c) {
   return parse(c->arena, c->names, c->source, c->ds, &c->ast);
+}
+
+static bool stage_tuning(Compilation *c) {
+  bool environment = false;
+  if (!c->options->tuning) return true;
+  Options *tuned = ARENA_NEW(c->arena, Options);
+  *tuned = *c->options;
+  c->options = tuned;
+  if (tuning_use(c->arena, c->ast, tuned, &c->tuning_ds, &environment)) return true;
+  return environment ? environment_fault(c) : false;
 }
 
 static bool stage_elaborate(Compilation *c) {
@@ -182,6 +193,7 @@ static bool run_stages(Compilation *c) {
   if (!find_target(c) || !read_source(c)) return false;
   if (!from_tir && !stage_parse(c)) return false;
   if (form == FORM_AST) return give_ast(c);
+  if (!from_tir && !stage_tuning(c)) return false;
   if (!(from_tir ? stage_read_tir(c) : stage_elaborate(c))) return false;
   if (!stage_passes(c, from_tir)) return false;
   if (!stage_header(c)) return false;
@@ -212,6 +224,7 @@ static int compile_guarded(Compilation *c) {
   bool ok = run_stages(c) && diags_errors(c->ds) == 0;
   if (c->cg) cg_free(c->cg);
   c->cg = NULL;
+  if (c->tuning_ds) diags_print(c->tuning_ds, c->messages, &c->style);
   diags_print(c->ds, c->messages, &c->style);
   ok = ok && write_outputs(c);
   return ok ? EXIT_FINE : c->status;

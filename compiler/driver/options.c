@@ -47,6 +47,9 @@ static const char usage[] =
     "  --stop-after=PASS    no passes beyond it (elaborate: none at all); the output is tile IR\n"
     "  --no-PASS            leave out a pass that need not run: --no-roles, --no-sync-check\n"
     "  --remarks            what the compiler decided: variants, TMA or threads, shared memory, TMEM\n"
+    "  --tuning FILE        settings for the kernel and its sizes that were measured to be best "
+    "(docs/tuning.md)\n"
+    "  --for M=4096,N=...   sizes that choose an entry there, besides those that -D fixes\n"
     "  --ptxas PATH         the assembler (default: $CUDA_HOME/bin, PATH, /usr/local/cuda/bin, ../tools)\n"
     "  --error-format=FORM  text, or json: an object a line (docs/diagnostics.md)\n"
     "  --color=WHEN         auto (a terminal, unless NO_COLOR is set), always or never\n"
@@ -106,6 +109,10 @@ static bool set_color(Reader *reader, const char *value) {
   reader->options->messages.color = value;
   return messages_check(reader->arena, &reader->options->messages, reader->message);
 }
+static bool set_tuning(Reader *reader, const char *value) {
+  reader->options->tuning = value;
+  return true;
+}
 static bool set_explain(Reader *reader, const char *value) {
   reader->options->explain = value;
   return true;
@@ -134,6 +141,19 @@ static bool set_define(Reader *reader, const char *value) {
   ElabDefine define = {text_copy(reader->arena, value, (size_t)(equals - value)), equals + 1};
   vec_push(reader->arena, &reader->options->defines, define);
   return true;
+}
+
+static bool set_sizes(Reader *reader, const char *value) {
+  for (const char *at = value;; at++) {
+    size_t len = strcspn(at, ",");
+    TuningSize size;
+    if (!tuning_size_parse(reader->arena, at, len, &size))
+      return refuse(reader, text_printf(reader->arena, "--for takes sizes as in M=4096,N=4096, not '%.*s'",
+                                        (int)len, at));
+    vec_push(reader->arena, &reader->options->sizes, size);
+    at += len;
+    if (!*at) return true;
+  }
 }
 
 // `also` is a name that the option takes besides those of passes, or NULL.
@@ -170,6 +190,8 @@ static const OptionRow rows[] = {
     {"--print-after", true, set_print_after},
     {"--stop-after", true, set_stop_after},
     {"--remarks", false, set_remarks},
+    {"--tuning", true, set_tuning},
+    {"--for", true, set_sizes},
     {"--ptxas", true, set_ptxas},
     {"--error-format", true, set_format},
     {"--color", true, set_color},
@@ -187,6 +209,7 @@ static bool set_level(Reader *reader, const char *text) {
   if (text[0] < '0' || text[0] > '3' || text[1])
     return refuse(reader, text_printf(reader->arena, "-O takes 0, 1, 2 or 3, not '%s'", text));
   reader->options->level = text[0] - '0';
+  reader->options->level_given = true;
   return true;
 }
 
@@ -244,6 +267,20 @@ static bool read_argument(Reader *reader, int argc, char **argv, int *i) {
         reader, text_printf(reader->arena, "one FILE at a time: '%s' and '%s'", reader->options->input, arg));
   reader->options->input = arg;
   return true;
+}
+
+bool options_tune(Arena *arena, Options *options, const char *option, const char **message) {
+  Reader reader = {.arena = arena, .options = options, .message = message};
+  if (!strncmp(option, "-O", 2)) {
+    bool given = options->level_given;
+    int level = options->level;
+    if (!set_level(&reader, option + 2)) return false;
+    if (given) options->level = level;
+    return true;
+  }
+  if (!strncmp(option, "--no-", 5)) return set_disabled(&reader, option + 5);
+  return refuse(&reader,
+                text_printf(arena, "a tuning file may set -O0 to -O3 and --no-PASS, not '%s'", option));
 }
 
 // ---- what the output is
@@ -311,6 +348,20 @@ static bool settle_output(Reader *reader) {
   return options->form || quiet || default_output(reader);
 }
 
+static bool check_tuning(Reader *reader) {
+  const Options *options = reader->options;
+  const char *dot = strrchr(options->input, '.');
+  if (options->sizes.len && !options->tuning) return refuse(reader, "--for goes with --tuning FILE");
+  if (options->tuning && dot && !strcmp(dot, ".tir"))
+    return refuse(reader, "--tuning sets arguments of kernels in sources; tile IR has none left");
+  for (int i = 0; i < options->sizes.len; i++)
+    for (int k = 0; k < options->defines.len; k++)
+      if (!strcmp(options->sizes.data[i].name, options->defines.data[k].name))
+        return refuse(reader, text_printf(reader->arena, "-D %s fixes the size: leave it out of --for",
+                                          options->sizes.data[i].name));
+  return true;
+}
+
 bool options_parse(Arena *arena, int argc, char **argv, Options *out, const char **message) {
   *out = (Options){.level = 2, .arch = target_at(0)->name};
   Reader reader = {.arena = arena, .options = out, .message = message};
@@ -318,5 +369,6 @@ bool options_parse(Arena *arena, int argc, char **argv, Options *out, const char
     if (!read_argument(&reader, argc, argv, &i)) return false;
   if (out->help || out->version || out->explain) return true;
   if (!out->input) return refuse(&reader, "no FILE given");
+  if (!check_tuning(&reader)) return false;
   return settle_output(&reader);
 }

@@ -6,6 +6,7 @@
 
 #include "bench/report.h"
 #include "bench/source.h"
+#include "bench/tune.h"
 
 typedef struct {
   BenchOptions options;
@@ -90,8 +91,7 @@ static TileError *settle_sizes(Program *program) {
   return NULL;
 }
 
-static ReportHead head_of(const Program *program, char *product, size_t size) {
-  const Problem *problem = &program->sources[0].subject.problem;
+static ReportHead head_of(const Program *program, const Problem *problem, char *product, size_t size) {
   problem_describe(problem, product, size);
   return (ReportHead){.program = TILE_VERSION,
                       .gpu = tile_device_name(program->device),
@@ -135,7 +135,7 @@ static TileError *write_file(const char *path, Writer writer, const ReportHead *
 static TileError *measure_all(Program *program) {
   const BenchOptions *options = &program->options;
   char product[200];
-  ReportHead head = head_of(program, product, sizeof product);
+  ReportHead head = head_of(program, &program->sources[0].subject.problem, product, sizeof product);
   TileError *error = NULL;
   program->rows = calloc((size_t)options->nsizes, sizeof *program->rows);
   if (!program->rows) return error_no_memory();
@@ -166,7 +166,29 @@ static void close_all(Program *program) {
   bench_options_free(&program->options);
 }
 
+static void print_head(const Program *program, const Problem *problem) {
+  char product[200];
+  ReportHead head = head_of(program, problem, product, sizeof product);
+  report_head(stdout, &head);
+}
+
+// Compiling needs no GPU.
+static TileError *tune(Program *program) {
+  const BenchOptions *options = &program->options;
+  Tuner tuner = {0};
+  TileError *error = options->compile_only ? NULL : open_all(program);
+  if (!error) error = tune_open(options, options->compile_only ? NULL : &program->gpu, &tuner);
+  Bench bench = {options, &program->gpu, program->monitor, program->device, program->lt};
+  if (!error && !options->compile_only) {
+    print_head(program, &tune_subject(&tuner)->problem);
+    error = tune_run(&tuner, &bench);
+  }
+  tune_close(&tuner);
+  return error;
+}
+
 static int run(Program *program) {
+  if (program->options.tune) return report(tune(program));
   TileError *error = open_all(program);
   if (!error) error = open_sources(program);
   if (!error) error = settle_sizes(program);

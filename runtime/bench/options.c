@@ -188,6 +188,8 @@ static bool check_together(const BenchOptions *options) {
     return usage("--tune tries candidates for sizes given at launch: leave out --fix-sizes");
   if (options->compile_only && (!options->tune || !options->cubins))
     return usage("--compile-only goes with --tune SPEC and --cubins DIR");
+  if (options->tune && (options->json || options->svg))
+    return usage("--json and --svg are for measurements: --tune records with --tuning FILE");
   if (options->cubins && !options->tune && !options->tuning)
     return usage("--cubins goes with --tune or --tuning");
   return true;

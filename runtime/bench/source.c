@@ -40,6 +40,11 @@ static void add_sizes(const BenchOptions *options, const Problem *problem, Sizes
   const int64_t values[3] = {sizes.m, sizes.n, sizes.k};
   for (int i = 0; i < 3; i++)
     if (options->fix_sizes) args_add(args, "-D%s=%lld", names[i], (long long)values[i]);
+  if (!options->tuning) return;
+  args_add(args, "--tuning=%s", options->tuning);
+  if (!options->fix_sizes)
+    args_add(args, "--for=%s=%lld,%s=%lld,%s=%lld", names[0], (long long)values[0], names[1],
+             (long long)values[1], names[2], (long long)values[2]);
 }
 
 static TileError *complaint(const char *file, const CompileJob *job) {
@@ -80,8 +85,42 @@ static TileError *compile(const BenchOptions *options, const Gpu *gpu, const Sou
   return error;
 }
 
+// ---- Candidates that were compiled before
+
+static TileError *open_numbered(const BenchOptions *options, const char *file, int number, Subject *out) {
+  char path[PATH_MAX];
+  cubins_path(options->cubins, number, path, sizeof path);
+  TileError *error = subject_open(path, path, NULL, options->layout, out);
+  if (!error) subject_name(file, out);
+  return error;
+}
+
+static TileError *open_candidates(const BenchOptions *options, Source *source) {
+  TileError *error = cubins_read(options->cubins, &source->cubins);
+  if (!error) error = tuning_lines_read(options->tuning, false, &source->best);
+  if (!error && source->cubins.count == 0)
+    error = error_new(TILE_INVALID, "%s holds no cubins", options->cubins);
+  return error ? error : open_numbered(options, source->file, source->cubins.numbers[0], &source->subject);
+}
+
+static TileError *choose_candidate(const BenchOptions *options, Source *source, Sizes sizes) {
+  char key[400];
+  const TileKernel *kernel = source->subject.kernel;
+  tuning_key(options->kernel ? options->kernel : tile_kernel_name(kernel), tile_kernel_arch(kernel),
+             &source->subject.problem, sizes, key, sizeof key);
+  char *settings = tuning_lines_find(&source->best, key);
+  if (!settings) return error_new(TILE_INVALID, "%s has no entry for %s", options->tuning, key);
+  int number = cubins_find(&source->cubins, settings);
+  TileError *error = number < 0
+                         ? error_new(TILE_INVALID, "%s has no cubin with %s", options->cubins, settings)
+                         : open_numbered(options, source->file, number, &source->fixed);
+  free(settings);
+  return error;
+}
+
 TileError *source_open(const BenchOptions *options, const Gpu *gpu, const char *file, Source *out) {
   *out = (Source){.file = file};
+  if (source_is_text(file) && options->cubins) return open_candidates(options, out);
   if (source_is_text(file)) return compile(options, gpu, out, NULL, &out->subject);
   const char *dot = strrchr(file, '.');
   if (!dot || strcmp(dot, ".cubin") != 0)
@@ -91,14 +130,17 @@ TileError *source_open(const BenchOptions *options, const Gpu *gpu, const char *
 
 TileError *source_at(const BenchOptions *options, const Gpu *gpu, Source *source, Sizes sizes,
                      Subject **out) {
-  bool anew = options->fix_sizes && source_is_text(source->file);
+  bool anew = (options->fix_sizes || options->tuning) && source_is_text(source->file);
   *out = anew ? &source->fixed : &source->subject;
   if (!anew) return NULL;
   subject_close(&source->fixed);
+  if (options->cubins) return choose_candidate(options, source, sizes);
   return compile(options, gpu, source, &sizes, &source->fixed);
 }
 
 void source_close(Source *source) {
   subject_close(&source->subject);
   subject_close(&source->fixed);
+  cubins_free(&source->cubins);
+  tuning_lines_free(&source->best);
 }

@@ -1,14 +1,19 @@
-// A file on the command line as a subject: a cubin is opened, a source compiled, once or for each size.
+// A file on the command line as a subject: a cubin is opened, a source compiled, once or for each size, or stands for a
+// folder of candidates of which the best is known.
 #ifndef TILE_BENCH_SOURCE_H
 #define TILE_BENCH_SOURCE_H
 
 #include "bench/compile.h"
+#include "bench/cubins.h"
 #include "bench/subject.h"
+#include "bench/tuning_file.h"
 
 typedef struct {
   const char *file;
   Subject subject;  // with sizes that are given at launch, if the file leaves them open
-  Subject fixed;    // compiled for one size, where that was asked for
+  Subject fixed;    // compiled or chosen for one size, where that was asked for
+  Cubins cubins;    // with --cubins and --tuning: what there is to choose from, and what was best
+  TuningLines best;
 } Source;
 
 // A mistake in the source is TILE_FINDING, with what tilec said as the message.

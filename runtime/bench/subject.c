@@ -62,12 +62,16 @@ TileError *buffers_zero(const Buffers *buffers) {
 
 // ---- Opening
 
+void subject_name(const char *file, Subject *out) {
+  const char *slash = strrchr(file, '/'), *stem = slash ? slash + 1 : file, *dot = strrchr(stem, '.');
+  size_t length = dot && dot != stem ? (size_t)(dot - stem) : strlen(stem), most = sizeof out->name - 1;
+  snprintf(out->name, sizeof out->name, "%.*s", (int)(length < most ? length : most), stem);
+}
+
 TileError *subject_open(const char *path, const char *name, const char *kernel, const char *layout,
                         Subject *out) {
   memset(out, 0, sizeof *out);
-  const char *slash = strrchr(name, '/'), *stem = slash ? slash + 1 : name, *dot = strrchr(stem, '.');
-  size_t length = dot && dot != stem ? (size_t)(dot - stem) : strlen(stem);
-  snprintf(out->name, sizeof out->name, "%.*s", (int)(length < 63 ? length : 63), stem);
+  subject_name(name, out);
   TileError *error = module_open_named(path, name, &out->module);
   if (!error) error = tile_module_find(out->module, kernel, &out->kernel);
   if (!error) error = problem_find(out->kernel, layout, &out->problem);

@@ -39,6 +39,8 @@ typedef struct {
 // Opens a compiled module; `name` stands for the file.
 TileError *subject_open(const char *path, const char *name, const char *kernel, const char *layout,
                         Subject *out);
+// Names it by a file, without folder and suffix.
+void subject_name(const char *file, Subject *out);
 void subject_close(Subject *subject);
 // Binds buffers, sizes and, by --fill, whatever else the kernel takes.
 TileError *subject_bind(Subject *subject, TileDevice *device, const Buffers *buffers, Sizes sizes,

@@ -1,5 +1,5 @@
-// Results are compared before anything is timed: each kernel with sums in double precision at some elements, then
-// everywhere with cublasLt's.
+// Results are compared before kernels are timed: each with sums in double precision at some elements, then everywhere with
+// cublasLt's.
 #include "bench/trial.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ typedef struct {
   Buffers buffers;
   CublasLtProduct product;
   Measurement measurement;
-  Arm arms[CUBLASLT_MOST];
+  Arm *arms;  // as many as subjects and the peer, or as algorithms
   Random random;
   Row *row;
 } Trial;
@@ -252,18 +252,23 @@ static TileError *prepare(Trial *trial) {
   TileError *error = block_make(trial->problem->a->dtype, seed, &trial->a);
   if (!error) error = block_make(trial->problem->b->dtype, seed + 1, &trial->b);
   if (!error) error = buffers_open(bench->gpu, trial->problem, trial->sizes, &trial->buffers);
-  if (!error) error = buffers_fill(&trial->buffers, &trial->a, &trial->b);
-  if (!error) error = bind_all(trial);
+  return error ? error : buffers_fill(&trial->buffers, &trial->a, &trial->b);
+}
+
+static TileError *compare_and_time(Trial *trial) {
+  const Bench *bench = trial->bench;
+  TileError *error = bind_all(trial);
   if (!error && bench->lt)
     error = cublaslt_product(bench->lt, trial->problem, trial->sizes, bench->options->heuristics,
                              &trial->product);
-  return error;
+  if (!error) error = choose_algorithm(trial);
+  if (!error) error = check_all(trial);
+  return error ? error : time_all(trial);
 }
 
-TileError *trial_run(const Bench *bench, Subject *const *subjects, int nsubjects, Sizes sizes, Row *out) {
-  memset(out, 0, sizeof *out);
-  out->sizes = sizes;
-  Trial *trial = calloc(1, sizeof *trial);
+static TileError *trial_open(const Bench *bench, Subject *const *subjects, int nsubjects, Sizes sizes,
+                             Trial **out) {
+  Trial *trial = *out = calloc(1, sizeof *trial);
   if (!trial) return error_no_memory();
   trial->bench = bench;
   trial->subjects = subjects;
@@ -271,16 +276,81 @@ TileError *trial_run(const Bench *bench, Subject *const *subjects, int nsubjects
   trial->sizes = sizes;
   trial->problem = &subjects[0]->problem;
   trial->random.state = bench->options->seed;
-  trial->row = out;
-  TileError *error = prepare(trial);
-  if (!error) error = check_all(trial);
-  if (!error) error = choose_algorithm(trial);
-  if (!error) error = time_all(trial);
-  for (int i = 0; i < nsubjects; i++) subject_unbind(subjects[i]);
+  trial->arms = calloc((size_t)nsubjects + 1 + CUBLASLT_MOST, sizeof *trial->arms);
+  return trial->arms ? prepare(trial) : error_no_memory();
+}
+
+static void trial_close(Trial *trial) {
+  if (!trial) return;
+  for (int i = 0; i < trial->nsubjects; i++) subject_unbind(trial->subjects[i]);
   if (trial->product.lt) cublaslt_product_free(&trial->product);
   buffers_close(&trial->buffers);
   block_free(&trial->a);
   block_free(&trial->b);
+  free(trial->arms);
   free(trial);
+}
+
+TileError *trial_run(const Bench *bench, Subject *const *subjects, int nsubjects, Sizes sizes, Row *out) {
+  Trial *trial;
+  memset(out, 0, sizeof *out);
+  out->sizes = sizes;
+  TileError *error = trial_open(bench, subjects, nsubjects, sizes, &trial);
+  if (!error) trial->row = out;
+  if (!error) error = compare_and_time(trial);
+  trial_close(trial);
+  return error;
+}
+
+// ---- Ranking
+
+enum { RANK_REPETITIONS = 7 };
+static const double rank_slice = 0.002;  // seconds
+
+// Arms of those subjects that can be bound and launched; which one each is of is in `of`.
+static TileError *rank_arms(Trial *trial, int *of, int *count) {
+  *count = 0;
+  for (int i = 0; i < trial->nsubjects; i++) {
+    Subject *subject = trial->subjects[i];
+    TileError *error = subject_bind(subject, trial->bench->device, &trial->buffers, trial->sizes,
+                                    &trial->bench->options->fills);
+    if (!error) error = subject_launch(subject, 0, trial->bench->gpu->stream);
+    if (!error) error = gpu_wait(trial->bench->gpu);
+    TileStatus status = tile_error_status(error);
+    if (status == TILE_FAULT || status == TILE_HANG) return error;
+    if (status == TILE_OK) {
+      trial->arms[*count] = (Arm){.name = subject->name, .launch = subject_launch, .context = subject};
+      of[(*count)++] = i;
+    }
+    tile_error_free(error);
+  }
+  return NULL;
+}
+
+static TileError *rank(Trial *trial, int *of, double *seconds) {
+  int count;
+  TileError *error = rank_arms(trial, of, &count);
+  if (error || count == 0) return error;
+  start_measurement(trial, count);
+  error = measure_prepare(&trial->measurement, rank_slice);
+  if (!error) error = measure_warm(&trial->measurement, trial->bench->options->warmup / 2);
+  if (!error) error = measure_run(&trial->measurement, RANK_REPETITIONS, 0);
+  for (int i = 0; i < count && !error; i++) {
+    Spread spread;
+    if (measure_spread(&trial->arms[i], &spread)) seconds[of[i]] = spread.median;
+  }
+  measure_free(&trial->measurement);
+  return error;
+}
+
+TileError *trial_rank(const Bench *bench, Subject *const *subjects, int nsubjects, Sizes sizes,
+                      double *seconds) {
+  Trial *trial = NULL;
+  int *of = calloc((size_t)nsubjects + 1, sizeof *of);
+  memset(seconds, 0, (size_t)nsubjects * sizeof *seconds);
+  TileError *error = of ? trial_open(bench, subjects, nsubjects, sizes, &trial) : error_no_memory();
+  if (!error) error = rank(trial, of, seconds);
+  trial_close(trial);
+  free(of);
   return error;
 }

@@ -45,4 +45,9 @@ typedef struct {
 // Measures the subjects, which compute the same product, at these sizes. TILE_FINDING: one computes it wrong.
 TileError *trial_run(const Bench *bench, Subject *const *subjects, int nsubjects, Sizes sizes, Row *out);
 
+// Median seconds of each subject in a short measurement of all, without a peer and without a look at results; 0 for one
+// that cannot run at these sizes.
+TileError *trial_rank(const Bench *bench, Subject *const *subjects, int nsubjects, Sizes sizes,
+                      double *seconds);
+
 #endif

@@ -26,7 +26,7 @@ static bool find_compiler(char path[PATH_MAX]) {
 
 // The command line of tilec; strings that had to be made are in `made`, one for each -D.
 static char **command(const RunOptions *options, char *compiler, char *output, char **made) {
-  char **argv = calloc(16 + 2 * (size_t)options->defines.count, sizeof *argv);
+  char **argv = calloc(20 + 2 * (size_t)options->defines.count, sizeof *argv);
   if (!argv) return NULL;
   int n = 0;
   argv[n++] = compiler;
@@ -38,6 +38,8 @@ static char **command(const RunOptions *options, char *compiler, char *output, c
   if (options->error_format)
     argv[n++] = "--error-format", argv[n++] = (char *)(uintptr_t)options->error_format;
   if (options->color) argv[n++] = "--color", argv[n++] = (char *)(uintptr_t)options->color;
+  if (options->tuning) argv[n++] = "--tuning", argv[n++] = (char *)(uintptr_t)options->tuning;
+  if (options->sizes) argv[n++] = "--for", argv[n++] = (char *)(uintptr_t)options->sizes;
   if (options->optimise) argv[n++] = (char *)(uintptr_t)options->optimise;
   for (int i = 0; i < options->defines.count; i++) {
     const RunPair *define = &options->defines.data[i];

@@ -78,9 +78,10 @@ static int open_module(Run *run) {
   if (run->from_source) return run_compile(options, &run->module);
   if (!ends_with(options->file, ".cubin") && !ends_with(options->file, ".ptx"))
     return report(error_new(TILE_INVALID, "%s: not a .tile, .py, .cubin or .ptx file", options->file));
-  if (options->arch || options->optimise)
-    return report(
-        error_new(TILE_INVALID, "%s is compiled already; --arch and -O are for source files", options->file));
+  if (options->arch || options->optimise || options->tuning || options->sizes)
+    return report(error_new(TILE_INVALID,
+                            "%s is compiled already; --arch, -O, --tuning and --for are for source files",
+                            options->file));
   return report(tile_module_open(options->file, &run->module));
 }
 

@@ -92,6 +92,8 @@ typedef enum {
   FLAG_BENCH,
   FLAG_FORMAT,
   FLAG_COLOR,
+  FLAG_TUNING,
+  FLAG_FOR,
   FLAG_CONVERT,
   FLAG_HELP,
   FLAG_VERSION,
@@ -104,7 +106,8 @@ static const char *const flags[] = {
     [FLAG_RANDOM] = "--random",   [FLAG_EXPECT] = "--expect",   [FLAG_RTOL] = "--rtol",
     [FLAG_ATOL] = "--atol",       [FLAG_BENCH] = "--bench",     [FLAG_HELP] = "--help",
     [FLAG_VERSION] = "--version", [FLAG_CONVERT] = "--convert", [FLAG_FORMAT] = "--error-format",
-    [FLAG_COLOR] = "--color",     [FLAG_PITCH] = "--pitch",
+    [FLAG_COLOR] = "--color",     [FLAG_PITCH] = "--pitch",     [FLAG_TUNING] = "--tuning",
+    [FLAG_FOR] = "--for",
 };
 
 enum { FLAGS = sizeof flags / sizeof flags[0] };
@@ -153,6 +156,10 @@ static bool set_flag(Flag flag, char *value, RunOptions *out) {
     return set_text(&out->error_format, value);
   case FLAG_COLOR:
     return set_text(&out->color, value);
+  case FLAG_TUNING:
+    return set_text(&out->tuning, value);
+  case FLAG_FOR:
+    return set_text(&out->sizes, value);
   case FLAG_CONVERT:
     return out->convert = true;
   case FLAG_HELP:
@@ -222,6 +229,8 @@ void run_options_help(void) {
        "  --kernel NAME          the kernel, where the file has several\n"
        "  --arch NAME, -O0..-O3  given to tilec, for a source file\n"
        "  --error-format=FORM, --color=WHEN  given to tilec: json; auto, always or never\n"
+       "  --tuning FILE, --for M=...,N=...  given to tilec: settings that were measured to be best "
+       "(docs/tuning.md)\n"
        "  -D NAME=VALUE          source file: given to tilec; else: fixes a size or a scalar argument\n"
        "  --device auto|cuda|emu a GPU that fits, else the emulator (auto); cuda:1 is the second GPU\n"
        "  --in NAME=x.npy        the content of a tensor; others get random numbers\n"

@@ -22,6 +22,7 @@ typedef struct {
   const char *file;
   const char *kernel, *arch, *optimise;  // optimise: "-O2"; NULL: not given
   const char *error_format, *color;      // for tilec; NULL: not given
+  const char *tuning, *sizes;            // for tilec: --tuning and --for
   const char *device, *order, *checks;   // NULL: not given
   int sms;                               // 0: not given
   RunPairs defines, inputs, outputs, expects, pitches;

@@ -1,13 +1,16 @@
 // tile-bench without a GPU: order statistics, shuffling, sizes, which product a kernel computes, when results agree,
 // what reports look like, compilers as processes.
+#include "bench/candidates.h"
 #include "bench/compile.h"
 #include "bench/data.h"
 #include "bench/options.h"
 #include "bench/report.h"
 #include "bench/stats.h"
+#include "bench/tuning_file.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -274,6 +277,95 @@ static void test_compile(Checks *checks) {
   for (int i = 0; i < 5; i++) free(jobs[i].messages);
 }
 
+// ---- Tuning
+
+// The candidates' texts with ' | ' between them; or the error.
+static void candidates_of(const char *spec, char *out, size_t size) {
+  Candidates candidates;
+  TileError *error = candidates_parse("spec", spec, &candidates);
+  size_t length = 0;
+  snprintf(out, size, "%s", tile_error_message(error));
+  for (int i = 0; i < candidates.count && length < size; i++)
+    length += (size_t)snprintf(out + length, size - length, "%s%s", i ? " | " : "", candidates.all[i].text);
+  tile_error_free(error);
+  candidates_free(&candidates);
+}
+
+static void test_candidates(Checks *checks) {
+#define FORM "; a specification is axes NAME=VALUE,VALUE,... and sizes=MxNxK,..., groups end with ';'"
+  const struct {
+    const char *spec, *want;
+  } rows[] = {
+      {"b=1,2 a=3", "a=3 b=1 | a=3 b=2"},
+      {"a=1,2 b=3,4", "a=1 b=3 | a=1 b=4 | a=2 b=3 | a=2 b=4"},
+      {"a=1 option=none,-O3 # here\n option=--no-x", "a=1 --no-x | a=1 --no-x -O3"},
+      {"a=1; b=2,3; a=1", "a=1 | b=2 | b=3"},
+      {"sizes=8,4x5x6 a=1", "a=1"},
+      {"", "spec:1:1: no candidates" FORM},
+      {"a=1\n  b=,2", "spec:2:5: expected a value, not ',2'" FORM},
+      {"a=1,", "spec:1:5: expected a value" FORM},
+      {"a", "spec:1:1: expected NAME=VALUE,..., not 'a'" FORM},
+      {"1a=2", "spec:1:1: expected NAME=VALUE,..., not '1a=2'" FORM},
+      {"a=1 a=2", "spec:1:5: an axis is given twice in a group, not 'a=2'" FORM},
+      {"option=O3", "spec:1:8: expected an option of tilec, as -O3, or none, not 'O3'" FORM},
+      {"a=1 sizes=8,9x9", "spec:1:13: expected MxNxK or a number, not '9x9'" FORM},
+      {"a=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33 "
+       "b=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32",
+       "spec: more than 1024 candidates"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char got[8192];
+    candidates_of(rows[i].spec, got, sizeof got);
+    CHECK_TEXT(checks, got, rows[i].want);
+  }
+#undef FORM
+}
+
+static void check_file(Checks *checks, const char *path, const char *want) {
+  char got[2000] = "";
+  FILE *file = fopen(path, "r");
+  if (file) got[fread(got, 1, sizeof got - 1, file)] = '\0';
+  if (file) fclose(file);
+  CHECK_TEXT(checks, got, want);
+}
+
+// Entries are replaced and sorted by number; other entries stay, tidied.
+static void test_tuning_lines(Checks *checks, const char *path) {
+  TuningLines lines;
+  char key[200];
+  const Problem problem = {.m = "M", .n = "N", .k = "K"};
+  TileError *error = tuning_lines_read("/nowhere/at/all", true, &lines);
+  CHECK(checks, !error && lines.count == 0);
+  FILE *file = fopen(path, "w");
+  fputs("tile-tuning 1\n# a comment\n\nother  sm_9\tM=1 set x=1 gpu \"A  B\"\n"
+        "gemm sm_9 M=4096 N=1 K=2 set a=1 rate 5 gpu \"G\"\n",
+        file);
+  fclose(file);
+  CHECK(checks, !tuning_lines_read(path, true, &lines));
+  CHECK_INT(checks, lines.count, 2);
+  tuning_key("gemm", "sm_9", &problem, (Sizes){4096, 1, 2}, key, sizeof key);
+  char *found = tuning_lines_find(&lines, key);
+  CHECK_TEXT(checks, found, "a=1");
+  free(found);
+  CHECK(checks, tuning_lines_put(&lines, key, "a=2 -O3", 7.25, "G"));
+  tuning_key("gemm", "sm_9", &problem, (Sizes){512, 1, 2}, key, sizeof key);
+  CHECK(checks, tuning_lines_find(&lines, key) == NULL);
+  CHECK(checks, tuning_lines_put(&lines, key, "a=3", 1, "G"));
+  CHECK(checks, !tuning_lines_write(&lines, path));
+  check_file(checks, path,
+             "tile-tuning 1\ngemm sm_9 M=512 N=1 K=2 set a=3 rate 1.0 gpu \"G\"\n"
+             "gemm sm_9 M=4096 N=1 K=2 set a=2 -O3 rate 7.2 gpu \"G\"\n"
+             "other sm_9 M=1 set x=1 gpu \"A  B\"\n");
+  tuning_lines_free(&lines);
+  file = fopen(path, "w");
+  fputs("tile-tuning 2\n", file);
+  fclose(file);
+  error = tuning_lines_read(path, true, &lines);
+  CHECK(checks, strstr(tile_error_message(error), "its first line is not 'tile-tuning 1'") != NULL);
+  tile_error_free(error);
+  unlink(path);
+}
+
 int main(void) {
   Checks checks = {0};
   test_spread(&checks);
@@ -286,5 +378,7 @@ int main(void) {
   test_svg(&checks);
   test_json(&checks);
   test_compile(&checks);
+  test_candidates(&checks);
+  test_tuning_lines(&checks, "bench_test.tuning");
   return check_report(&checks);
 }

@@ -1,7 +1,7 @@
 // A GPU that only keeps the books, for the whole of tile-bench: libcuda, libcublasLt and NVML in one shared library, under
 // three names. Memory is the host's; a launch multiplies the matrices of the three tensor maps that were encoded
 // last (A, B, C in bf16, C = A Bᵀ); time is a counter that launches advance by what they would take at a
-// fixed rate. FAKE_WRONG=1 spoils the last element of every kernel's result, FAKE_FAULT=1 makes every launch fail.
+// rate that only the number of CTAs lowers. FAKE_WRONG=1 spoils the last element of every kernel's result, FAKE_FAULT=1 makes every launch fail.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -176,7 +176,10 @@ OK(cuLaunchKernelEx, const void *launch, void *function, void **params, void **e
   uint64_t m = matrices[2][1], n = matrices[2][2], k = matrices[0][2];
   if (!launch || !function || !params || extra || encoded % 3) return 1;
   if (getenv("FAKE_FAULT")) return 719;
-  advance(2.0 * (double)m * (double)n * (double)k / kernel_rate);
+  uint32_t grid[3];
+  memcpy(grid, launch, sizeof grid);
+  double rate = kernel_rate * (1 - 0.01 * (grid[0] * grid[1] - 1));
+  advance(2.0 * (double)m * (double)n * (double)k / rate);
   if (capturing) return 0;
   uint16_t *c = pointer(matrices[2][0]);
   multiply(pointer(matrices[0][0]), pointer(matrices[1][0]), c, m, n, k);
