@@ -317,10 +317,17 @@ static TileError *cuda_release(void *state, uint64_t address) {
   return error ? error : leave(gpu, check(gpu, gpu->driver.release(address), "cuMemFree"));
 }
 
+// The driver may return when it has the data and not yet written them; a stream that does not wait for the default
+// one would see what was there before.
 static TileError *cuda_write(void *state, uint64_t address, const void *data, uint64_t bytes) {
   CudaGpu *gpu = state;
   TileError *error = enter(gpu);
-  return error ? error : leave(gpu, check(gpu, gpu->driver.copy_in(address, data, bytes), "cuMemcpyHtoD"));
+  if (error) return error;
+  uint64_t before = trail_now(&gpu->trail);
+  error = check(gpu, gpu->driver.copy_in(address, data, bytes), "cuMemcpyHtoD");
+  if (!error) error = check(gpu, gpu->driver.stream_wait(NULL), "cuStreamSynchronize");
+  if (!error) trail_finished(&gpu->trail, NULL, before);
+  return leave(gpu, error);
 }
 
 // It waits for the default stream.

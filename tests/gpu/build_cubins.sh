@@ -54,6 +54,10 @@ i8   i32 i32  mk nk 128 256  64 4 256 r 3
 u8   i32 i32  mk nk 128  64  64 4 128 s 3
 "
 examples="cast copy gemm gemm_batched gemm_epilogue gemm_fp8 gemm_ts histogram layernorm softmax transpose vector_add"
+case $arch in
+sm_90a) ;;  # has no tensor memory, which the others ask for by name
+*) examples="$examples gemm_async gemm_int8 gemm_persistent gemm_tiles gemm_ws" ;;
+esac
 
 name_of_type() {
   case $1 in

@@ -1,6 +1,6 @@
 // Sizes and arrays of a case, from a seed. The first cases of a kernel are the corners (K = 0, one row, one
-// column, …), the others random; strides are compact or padded, and now and then an array begins off the
-// boundaries that TMA needs, so that both variants of a kernel run.
+// column, …), the others random. Two cases of three are fit for TMA: sizes and strides are multiples of 16, though
+// not of the tile. In the others all is possible, so that both variants of a kernel run.
 #include "case.h"
 
 #include <math.h>
@@ -51,16 +51,15 @@ static int64_t draw_size(Random *random, const char *name, bool multiple, bool l
   enum { MOST = 300 };
   if (strcmp(name, "batch") == 0) return random_range(random, 1, 3);
   bool depth = strcmp(name, "K") == 0;
-  if (large) return random_range(random, depth ? 4 : 56, depth ? 12 : 100) * 16;
-  if (random_chance(random, 10)) return random_range(random, 1, 17);
+  if (large) return random_range(random, depth ? 4 : 100, depth ? 9 : 180) * 16;
+  if (!multiple && random_chance(random, 20)) return random_range(random, 1, 17);
   return multiple ? 16 * random_range(random, 1, MOST / 16) : random_range(random, 1, MOST);
 }
 
 // A kernel whose only size is N is a vector: more elements.
-static bool draw_sizes(Case *c, Random *random, int index, bool large, char *why) {
+static bool draw_sizes(Case *c, Random *random, int index, bool large, bool multiple, char *why) {
   int count = tile_kernel_size_count(c->kernel);
-  bool multiple = random_chance(random, 55);
-  const Corner *corner = !large && index < NCORNERS ? &corners[index] : NULL;
+  const Corner *corner = !large && !c->spec->tma_only && index < NCORNERS ? &corners[index] : NULL;
   for (int i = 0; i < count; i++) {
     const char *name = tile_kernel_size_name(c->kernel, i);
     if (name[0] == '$') continue;  // the device's
@@ -88,9 +87,9 @@ int64_t array_bytes(const Array *array) {
 }
 
 // Strides from the innermost dimension out: compact, or rows padded to 16 bytes and a little more.
-static void set_strides(Array *array, Random *random) {
+static void set_strides(Array *array, Random *random, bool multiple) {
   int rank = array->param->rank, bytes = number_bytes(array->param->dtype);
-  bool padded = rank > 1 && random_chance(random, 50);
+  bool padded = rank > 1 && random_chance(random, multiple ? 50 : 30);
   int64_t pitch = 1, last = 0;
   array->count = 1;
   for (int i = rank - 1; i >= 0; i--) {
@@ -102,7 +101,7 @@ static void set_strides(Array *array, Random *random) {
       pitch = ((pitch * bytes + 15) / 16 + random_range(random, 0, 2)) * 16 / bytes;
   }
   array->extent = array->count ? (last + 1) * bytes : 0;
-  array->offset = random_chance(random, 12) ? bytes * random_range(random, 1, 3) : 0;
+  array->offset = !multiple && random_chance(random, 20) ? bytes * random_range(random, 1, 3) : 0;
 }
 
 static double draw_value(const Case *c, const TileParam *param, Random *random) {
@@ -150,7 +149,7 @@ static bool fill_array(const Case *c, Array *array, Random *random) {
 }
 
 // The API works out each tensor's shape from the sizes.
-static bool make_arrays(Case *c, Random *random, char *why) {
+static bool make_arrays(Case *c, Random *random, bool multiple, char *why) {
   TileCall *call = NULL;
   TileError *error = tile_call_new(c->kernel, &call);
   for (int i = 0; i < c->nsizes && !error; i++) error = tile_call_size(call, c->size_name[i], c->size[i]);
@@ -164,7 +163,7 @@ static bool make_arrays(Case *c, Random *random, char *why) {
     array->param = param;
     error = tile_call_shape(call, param->name, array->shape);
     if (error) break;
-    set_strides(array, random);
+    set_strides(array, random, multiple);
     ok = fill_array(c, array, random);
   }
   if (error) snprintf(why, 200, "%s", tile_error_message(error));
@@ -181,7 +180,11 @@ bool case_draw(Case *out, const TileKernel *kernel, uint64_t seed, int index, bo
     return false;
   }
   Random random = {seed + UINT64_C(0x632BE59BD9B4E019) * (uint64_t)(2 * index + large + 1)};
-  if (!draw_sizes(out, &random, index, large, why) || !make_arrays(out, &random, why)) return false;
+  bool multiple = large || out->spec->tma_only || random_chance(&random, 67);
+  if (!draw_sizes(out, &random, index, large, multiple, why) || !make_arrays(out, &random, multiple, why))
+    return false;
+  static const int clusters[] = {0, 1, 2, 3, 5};
+  out->clusters = large ? 0 : clusters[random_range(&random, 0, 4)];
   out->spec->reference(out);
   return true;
 }

@@ -34,6 +34,7 @@ typedef struct {
   int64_t size[MAX_SIZES];
   Array array[MAX_ARRAYS];
   uint64_t seed;
+  int clusters;  // how many the device is told to hold at once, for kernels that ask; 0: what it says itself
 } Case;
 
 // Draws case `index` of a kernel. False with a sentence in `why` when the kernel is beyond what the suite can make.
@@ -56,6 +57,7 @@ struct Spec {
   Fill fill;
   double rtol, atol;  // both 0: results are exact, and equal bit for bit on all devices
   void (*reference)(Case *c);
+  bool tma_only;  // written with explicit TMA copies: refuses tensors that TMA cannot take
 };
 
 // NULL: no such kernel.

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "caller.h"
 #include "case.h"
 
 enum { MAX_JOBS = 64, WHY = 600 };
@@ -25,6 +26,7 @@ typedef struct {
 typedef struct {
   Options options;
   char name[100];
+  Caller caller;
   TileDevice *gpu;  // NULL: not asked for
   TileModule *gpu_module, *described;
   pthread_mutex_t lock;
@@ -39,6 +41,7 @@ typedef struct {
   TileDevice *device;
   const TileKernel *kernel;
   const char *label;
+  void *stream;
   int64_t guard;
   uint8_t *image[MAX_ARRAYS];  // what the arrays hold after the run
   uint64_t memory[MAX_ARRAYS];
@@ -72,6 +75,16 @@ static TileError *fetch(Run *run, const Array *array, int i) {
   return tile_read(run->device, run->memory[i], run->image[i] + GUARD - run->guard, (uint64_t)bytes);
 }
 
+// A kernel whose blocks stay takes several tiles in each when there are few.
+static TileError *limit_blocks(TileCall *call, const Case *c, const TilePlan *plan) {
+  static const char name[] = TILE_LAUNCH_INFO_SM_COUNT;
+  for (int i = 0; c->clusters && i < tile_kernel_size_count(c->kernel); i++) {
+    int64_t blocks = c->clusters * (int64_t)(plan->cluster[0] * plan->cluster[1] * plan->cluster[2]);
+    if (strcmp(tile_kernel_size_name(c->kernel, i), name) == 0) return tile_call_size(call, name, blocks);
+  }
+  return NULL;
+}
+
 static bool run_case(Run *run, const Case *c, char *why) {
   TileCall *call = NULL;
   TilePlan plan;
@@ -80,8 +93,9 @@ static bool run_case(Run *run, const Case *c, char *why) {
   for (int i = 0; i < c->narrays && !error; i++) error = place(run, call, &c->array[i], i);
   if (!error) error = tile_call_plan(call, &plan);
   if (!error) run->general = strcmp(plan.variant, "general") == 0;
-  if (!error) error = tile_call_launch(call, NULL);
-  if (!error) error = tile_synchronize(run->device, NULL);
+  if (!error) error = limit_blocks(call, c, &plan);
+  if (!error) error = tile_call_launch(call, run->stream);
+  if (!error) error = tile_synchronize(run->device, run->stream);
   for (int i = 0; i < c->narrays && !error; i++) error = fetch(run, &c->array[i], i);
   for (int i = 0; i < c->narrays; i++)
     if (run->memory[i]) tile_error_free(tile_free(run->device, run->memory[i]));
@@ -98,8 +112,8 @@ static void end_run(Run *run) {
 
 // ---- Devices
 
-static bool run_on_gpu(Suite *suite, Run *run, const Case *c, char *why) {
-  *run = (Run){.device = suite->gpu, .label = "GPU", .guard = GUARD};
+static bool run_on_gpu(Suite *suite, Run *run, const Case *c, void *stream, char *why) {
+  *run = (Run){.device = suite->gpu, .label = "GPU", .guard = GUARD, .stream = stream};
   return keep_text(tile_module_find(suite->gpu_module, NULL, &run->kernel), why) && run_case(run, c, why);
 }
 
@@ -167,7 +181,7 @@ static void count(Suite *suite, const Run *gpu, const Run *emu) {
   pthread_mutex_unlock(&suite->lock);
 }
 
-static void check_case(Suite *suite, int index) {
+static void check_case(Suite *suite, int index, void *stream) {
   Case c;
   Run gpu = {0}, emu = {0};
   char why[WHY] = "";
@@ -177,7 +191,7 @@ static void check_case(Suite *suite, int index) {
     report(suite, &c, index, "%s", why);
   } else {
     bool ok = true;
-    if (suite->gpu && !run_on_gpu(suite, &gpu, &c, why)) {
+    if (suite->gpu && !run_on_gpu(suite, &gpu, &c, stream, why)) {
       report(suite, &c, index, "GPU: %s", why);
       ok = false;
     }
@@ -193,16 +207,19 @@ static void check_case(Suite *suite, int index) {
   case_free(&c);
 }
 
+// Each thread launches into a stream of its own, which waits for no other.
 static void *work(void *state) {
   Suite *suite = state;
   const Options *options = &suite->options;
+  void *stream = suite->gpu ? caller_stream(&suite->caller) : NULL;
   for (;;) {
     pthread_mutex_lock(&suite->lock);
     int index = suite->next++;
     pthread_mutex_unlock(&suite->lock);
-    if (index >= options->cases + (suite->gpu ? options->large : 0)) return NULL;
-    if (options->only < 0 || options->only == index) check_case(suite, index);
+    if (index >= options->cases + (suite->gpu ? options->large : 0)) break;
+    if (options->only < 0 || options->only == index) check_case(suite, index, stream);
   }
+  return NULL;
 }
 
 static void run_all(Suite *suite) {
@@ -343,6 +360,7 @@ static bool open_all(Suite *suite, char *why) {
   const char *path = suite->options.path;
   if (!keep_text(tile_module_open(path, &suite->described), why)) return false;
   if (strcmp(suite->options.device, "emu") == 0) return true;
+  if (!caller_open(&suite->caller)) return snprintf(why, WHY, "no CUDA driver, or no GPU"), false;
   TileDeviceOptions options = {.backend = "cuda",
                                .arch = tile_kernel_arch(tile_module_kernel(suite->described, 0))};
   return keep_text(tile_device_open(&options, &suite->gpu), why) &&
@@ -371,5 +389,6 @@ int main(int argc, char **argv) {
   tile_module_close(suite.gpu_module);
   tile_module_close(suite.described);
   tile_device_close(suite.gpu);
+  caller_close(&suite.caller);
   return !ok ? 2 : suite.failed ? 1 : 0;
 }

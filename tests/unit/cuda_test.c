@@ -146,7 +146,9 @@ static void test_copies(Checks *checks, const Fake *fake) {
   ok(checks, tile_write(f.device, f.address + 8, "abc", 4));
   ok(checks, tile_read(f.device, f.address + 8, back, 4));
   CHECK_TEXT(checks, back, "abc");
-  logged(checks, fake, "push(0xc0)\ncuMemcpyHtoD(4)\npop()\npush(0xc0)\ncuMemcpyDtoH(4)\npop()\n");
+  logged(
+      checks, fake,
+      "push(0xc0)\ncuMemcpyHtoD(4)\ncuStreamSynchronize((nil))\npop()\npush(0xc0)\ncuMemcpyDtoH(4)\npop()\n");
   close_fixture(checks, fake, &f);
 }
 
