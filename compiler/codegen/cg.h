@@ -166,6 +166,8 @@ void emit_binary(Cg *cg, const TirOp *op);
 void emit_compare(Cg *cg, const TirOp *op);
 void emit_unary(Cg *cg, const TirOp *op);
 void emit_cast(Cg *cg, const TirOp *op);
+// Each of n values of one op, in place; neighbours share an instruction where there is one.
+void cg_cast_run(Cg *cg, const TirOp *op, LLVMValueRef *values, int n, DType from, DType to);
 LLVMValueRef cg_cast(Cg *cg, const TirOp *op, LLVMValueRef value, DType from, DType to);
 LLVMValueRef cg_intrinsic(Cg *cg, const char *name, LLVMTypeRef overload, int nargs, LLVMValueRef *args);
 

@@ -303,6 +303,22 @@ LLVMValueRef cg_cast(Cg *cg, const TirOp *op, LLVMValueRef value, DType from, DT
   return LLVMBuildIntCast2(cg->builder, value, type, !is_unsigned(from), "");
 }
 
+void cg_cast_run(Cg *cg, const TirOp *op, LLVMValueRef *values, int n, DType from, DType to) {
+  bool pairs = from == DTYPE_f32 && (to == DTYPE_f16 || to == DTYPE_bf16);
+  for (int i = 0; i < n; i++) {
+    if (!pairs || i + 1 == n) {
+      values[i] = cg_cast(cg, op, values[i], from, to);
+      continue;
+    }
+    LLVMValueRef two = LLVMGetPoison(LLVMVectorType(cg->f32, 2));
+    for (int k = 0; k < 2; k++)
+      two = LLVMBuildInsertElement(cg->builder, two, values[i + k], cg_i32(cg, k), "");
+    two = LLVMBuildFPTrunc(cg->builder, two, LLVMVectorType(cg_type(cg, to), 2), "");
+    for (int k = 0; k < 2; k++) values[i + k] = LLVMBuildExtractElement(cg->builder, two, cg_i32(cg, k), "");
+    i++;
+  }
+}
+
 void emit_cast(Cg *cg, const TirOp *op) {
   DType from = op->args[0]->type.dtype, to = op->results[0]->type.dtype;
   cg_set_value(cg, op->results[0], cg_cast(cg, op, cg_value(cg, op->args[0]), from, to));

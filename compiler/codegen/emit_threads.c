@@ -8,6 +8,7 @@
 #include "codegen/emit.h"
 
 #include "codegen/fragment.h"
+#include "codegen/matrices.h"
 
 enum { MAX_RUN = 16, RUN_BYTES = 16 };
 
@@ -229,8 +230,8 @@ static void store_memory(const Move *m, LLVMValueRef const *index, LLVMValueRef 
 // ---- between global and shared memory
 
 static void convert(const Move *m, LLVMValueRef *values) {
-  for (int i = 0; i < m->run; i++)
-    values[i] = m->fills ? m->value : cg_cast(m->cg, m->op, values[i], m->src.dtype, m->dst.dtype);
+  for (int i = 0; i < m->run && m->fills; i++) values[i] = m->value;
+  if (!m->fills) cg_cast_run(m->cg, m->op, values, m->run, m->src.dtype, m->dst.dtype);
 }
 
 static int largest_run(const Type *tile) {
@@ -270,12 +271,13 @@ static LLVMValueRef register_slot(Cg *cg, const Side *side, int64_t reg) {
   return cg_register(cg, side->place->root, cg_i32(cg, reg));
 }
 
-static void move_registers(const Move *m, const CgFragment *fragment, int64_t reg) {
+static void move_registers(const Move *m, const CgFragment *fragment, const CgSlice *slice, int64_t reg) {
   Cg *cg = m->cg;
   LLVMValueRef at[TYPE_MAX_RANK], values[MAX_RUN];
   cg_fragment_coordinates(cg, fragment, reg, at);
   CgOwned owned = cg_fragment_owned(fragment, reg);
-  CgIf branch = cg_begin_if(cg, owned == OWNED_BY_ALL ? NULL : cg_fragment_owns(cg, fragment, at));
+  LLVMValueRef owns = owned == OWNED_BY_ALL ? NULL : cg_fragment_owns(cg, fragment, at);
+  CgIf branch = cg_begin_if(cg, cg_both(cg, owns, cg_slice_take(cg, fragment, slice, reg, at)));
   if (is_fragment(&m->src))
     for (int i = 0; i < m->run; i++)
       values[i] =
@@ -296,14 +298,16 @@ static bool is_whole(const Side *side) {
   return side->buffer == side->place->root;
 }
 
-// Between a fragment and memory.
+// Between a fragment, or a slice of one at a constant place, and memory.
 static void move_fragment(Move *m, const Side *registers, const Side *memory) {
   Cg *cg = m->cg;
-  if (!is_whole(registers)) {
+  CgSlice slice;
+  if (!cg_slice(registers->place, &registers->buffer->type, &slice)) {
     cg_unsupported(cg, m->op, "a slice of a fragment");
     return;
   }
-  CgFragment fragment = cg_fragment(cg, registers->buffer->layout, &registers->buffer->type);
+  const TirValue *whole = registers->place->root;
+  CgFragment fragment = cg_fragment(cg, whole->layout, &whole->type);
   m->run = fit_run(memory, cg_fragment_run(&fragment, MAX_RUN));
   // Unrolled as it is, the code for both cases would be long.
   const TirValue *root = memory->place->root;
@@ -311,7 +315,9 @@ static void move_fragment(Move *m, const Side *registers, const Side *memory) {
   bool stores = memory == &m->dst;
   CgIf holder = cg_begin_if(cg, stores ? cg_fragment_first_holder(cg, fragment.layout) : NULL);
   for (int64_t r = 0; r < fragment.registers; r += m->run)
-    if (cg_fragment_owned(&fragment, r) != OWNED_BY_NONE) move_registers(m, &fragment, r);
+    if (cg_fragment_owned(&fragment, r) != OWNED_BY_NONE &&
+        cg_slice_holds(&fragment, &slice, r) != OWNED_BY_NONE)
+      move_registers(m, &fragment, &slice, r);
   cg_end_if(cg, holder);
 }
 
@@ -370,6 +376,7 @@ void cg_copy_threads(Cg *cg, const TirOp *op) {
     cg_unsupported(cg, op, "elements of %d bits", dtype_bits(m.src.dtype));
     return;
   }
+  if (cg_store_matrices(cg, op)) return;
   if (is_fragment(&m.src) && is_fragment(&m.dst))
     move_between_fragments(&m);
   else if (is_fragment(&m.src))

@@ -133,6 +133,42 @@ bool cg_fragment_replicated(const Layout *layout) {
   return layout->nregister_modes == 0 || (layout->nregister_modes == 1 && layout->reg[0].stride == 1);
 }
 
+bool cg_slice(const CgPlace *place, const Type *type, CgSlice *out) {
+  if (place->rank != place->root->type.rank) return false;
+  for (int d = 0; d < place->rank; d++) {
+    if (!cg_const(place->offset[d], &out->first[d])) return false;
+    out->extent[d] = type->shape[d];
+  }
+  return true;
+}
+
+CgOwned cg_slice_holds(const CgFragment *f, const CgSlice *slice, int64_t reg) {
+  int64_t at[TYPE_MAX_RANK];
+  CgOwned held = OWNED_BY_ALL;
+  coordinates_of(&f->type, layout_element(f->layout, 0, reg), at);
+  for (int d = 0; d < f->type.rank; d++) {
+    int64_t end = slice->first[d] + slice->extent[d];
+    if (slice->first[d] == 0 && end >= f->type.shape[d]) continue;
+    if (f->additive && (at[d] >= end || at[d] + f->most[d] < slice->first[d])) return OWNED_BY_NONE;
+    if (!f->additive || at[d] < slice->first[d] || at[d] + f->most[d] >= end) held = OWNED_BY_SOME;
+  }
+  return held;
+}
+
+LLVMValueRef cg_slice_take(Cg *cg, const CgFragment *f, const CgSlice *slice, int64_t reg,
+                           LLVMValueRef *coordinates) {
+  LLVMValueRef inside = NULL;
+  bool all = cg_slice_holds(f, slice, reg) == OWNED_BY_ALL;
+  for (int d = 0; d < f->type.rank; d++) {
+    if (slice->first[d])
+      coordinates[d] = LLVMBuildSub(cg->builder, coordinates[d], cg_i32(cg, slice->first[d]), "");
+    if (all) continue;
+    LLVMValueRef extent = cg_i32(cg, slice->extent[d]);
+    inside = cg_both(cg, inside, LLVMBuildICmp(cg->builder, LLVMIntULT, coordinates[d], extent, ""));
+  }
+  return inside;
+}
+
 LLVMValueRef cg_register(Cg *cg, const TirValue *root, LLVMValueRef number) {
   LLVMTypeRef element = cg_memory_type(cg, root->type.dtype);
   return LLVMBuildGEP2(cg->builder, element, cg->storage[root->id], &number, 1, "");

@@ -33,6 +33,18 @@ int cg_fragment_run(const CgFragment *fragment, int limit);
 int64_t cg_fragment_find(const Layout *layout, int64_t thread, int64_t element);
 // Whether every thread holds element e in register e.
 bool cg_fragment_replicated(const Layout *layout);
+// A part of a fragment: a rectangle at a constant place.
+typedef struct {
+  int64_t first[TYPE_MAX_RANK], extent[TYPE_MAX_RANK];
+} CgSlice;
+
+// False: it starts at a place that only the running kernel knows, or lacks a dimension.
+bool cg_slice(const CgPlace *place, const Type *type, CgSlice *out);
+// Which threads hold an element of the slice in this register.
+CgOwned cg_slice_holds(const CgFragment *fragment, const CgSlice *slice, int64_t reg);
+// Makes the coordinates of an element those in the slice. Returns whether it lies there; NULL when it always does.
+LLVMValueRef cg_slice_take(Cg *cg, const CgFragment *fragment, const CgSlice *slice, int64_t reg,
+                           LLVMValueRef *coordinates);
 LLVMValueRef cg_register(Cg *cg, const TirValue *root, LLVMValueRef number);
 
 #endif

@@ -185,6 +185,15 @@ void nvvm_tcgen05_wait_st(Cg *cg) {
   effect(cg, "llvm.nvvm.tcgen05.wait.st", 0, NULL);
 }
 
+void nvvm_stmatrix(Cg *cg, LLVMValueRef shared, int n, LLVMValueRef const *registers) {
+  enum { MOST = 4 };
+  LLVMValueRef args[1 + MOST] = {shared};
+  char name[64];
+  for (int i = 0; i < n; i++) args[1 + i] = registers[i];
+  snprintf(name, sizeof name, "llvm.nvvm.stmatrix.sync.aligned.m8n8.x%d.b16", n);
+  call(cg, name, LLVMTypeOf(shared), 1 + n, args, true);
+}
+
 LLVMValueRef nvvm_tcgen05_ld(Cg *cg, LLVMValueRef tmem, int n, int split) {
   LLVMValueRef args[3] = {tmem_pointer(cg, tmem)};
   int nargs = 1;

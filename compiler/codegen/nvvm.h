@@ -48,6 +48,8 @@ void nvvm_tcgen05_fence_before(Cg *cg);
 void nvvm_tcgen05_fence_after(Cg *cg);
 void nvvm_tcgen05_wait_ld(Cg *cg);
 void nvvm_tcgen05_wait_st(Cg *cg);
+// n of 8 x 8 elements of 16 bits, 1, 2 or 4; a register each. PTX ISA 9.7.15.5.16.
+void nvvm_stmatrix(Cg *cg, LLVMValueRef shared, int n, LLVMValueRef const *registers);
 // n registers (a power of two up to 128): i32 when n is 1, else <n x i32>. 32x32b; with a split 16x32bx2, whose
 // second half is so many columns further.
 LLVMValueRef nvvm_tcgen05_ld(Cg *cg, LLVMValueRef tmem, int n, int split);

@@ -50,8 +50,10 @@ const OpDef op_copy = {
             {.name = "src", .access = READS, .spaces = IN_MEMORY},
             {.name = "dst", .access = WRITES, .spaces = IN_MEMORY},
             {.name = "barrier", .access = READS | WRITES, .spaces = IN_BARRIER, .optional = true},
+            // Of PATH_PANELS: slots x rows x columns of a panel. No access of anybody else meets those of this op.
+            {.name = "ring", .spaces = IN_SHARED, .optional = true},
         },
-    .noperands = 3,
+    .noperands = 4,
     .attrs = {{.name = "path", .kind = ATTR_ENUM, .names = op_path_names},
               {.name = "map", .initial = -1},
               {.name = "bounded", .kind = ATTR_BOOL},

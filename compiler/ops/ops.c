@@ -31,6 +31,7 @@ const char *const op_path_names[PATH_COUNT + 1] = {
     [PATH_TMEM_STORE] = "tmem_store",
     [PATH_MMA] = "mma",
     [PATH_WGMMA] = "wgmma",
+    [PATH_PANELS] = "panels",
 };
 
 const OpDef *op_def(OpKind kind) {
@@ -97,8 +98,11 @@ static void spaces_text(unsigned spaces, char *out, size_t room) {
   }
 }
 
+// Absent operands at the end may be left out.
 static bool check_count(const OpCall *call, const OpDef *def) {
-  bool enough = call->nargs >= def->noperands && (def->variadic || call->nargs == def->noperands);
+  int least = def->noperands;
+  while (least > 0 && def->operands[least - 1].optional) least--;
+  bool enough = call->nargs >= least && (def->variadic || call->nargs <= def->noperands);
   if (enough) return true;
   diag_error(call->ds, DIAG_operand_count, call->span, "%s takes %s%d operands, %d given", def->name,
              def->variadic ? "at least " : "", def->noperands, call->nargs);

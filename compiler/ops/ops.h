@@ -44,6 +44,7 @@ typedef enum {
   PATH_TMEM_STORE,  // whole warps, tcgen05.st fragment -> TMEM (also fill)
   PATH_MMA,         // one thread, tcgen05.mma; completes on an mbarrier by commit
   PATH_WGMMA,       // whole warpgroups, wgmma; one group of each thread, completes by mma_wait
+  PATH_PANELS,      // fragment -> shared -> global: a ring of panels, see pass stores
   PATH_COUNT
 } Path;
 

@@ -161,11 +161,11 @@ static void lower_tma_load(Barriers *s, TirOp *op) {
   emit_wait(&after, barrier, step_phase(s, &after, barrier));
 }
 
-static void lower_tma_store(Barriers *s, TirOp *op) {
+static void lower_tma_store(Barriers *s, TirOp *op, bool waited) {
   TirOp *region;
   TirBuilder b = into_one_thread(s, op, &region);
   emit(&b, OP_bulk_commit);
-  if (!tile_attr(op, "explicit", 0)) tir_op(&b, OP_bulk_wait, 0, NULL, 0, NULL)->attrs[BULK_pending] = 0;
+  if (waited) tir_op(&b, OP_bulk_wait, 0, NULL, 0, NULL)->attrs[BULK_pending] = 0;
 }
 
 // Without a wait the author counts the phases of the barrier, if there is one: no other op waits on it implicitly.
@@ -220,7 +220,7 @@ static void lower_async(Barriers *s, TirOp *op) {
     lower_tma_load(s, op);
     return;
   case PATH_TMA_STORE:
-    lower_tma_store(s, op);
+    lower_tma_store(s, op, wait != NULL);
     return;
   case PATH_MMA:
     lower_mma(s, op, wait != NULL);
@@ -232,6 +232,7 @@ static void lower_async(Barriers *s, TirOp *op) {
   case PATH_THREADS:
   case PATH_TMEM_LOAD:
   case PATH_TMEM_STORE:
+  case PATH_PANELS:
   case PATH_COUNT:
     break;
   }

@@ -9,6 +9,7 @@
 #include "passes/fragment_staging.h"
 #include "passes/register_pool.h"
 #include "passes/pieces.h"
+#include "passes/store_panels.h"
 
 typedef struct {
   TirValue *fragment;
@@ -121,6 +122,8 @@ static bool check_registers(PassCx *cx, TirKernel *kernel) {
 bool pass_fragments(PassCx *cx, TirKernel *kernel) {
   split_fragments(cx, kernel);
   if (!lay_out_fragments(cx, kernel) || !stage_fragments(cx, kernel)) return false;
+  await_panels(cx, kernel);
   cut_pieces(cx, kernel);
+  store_remaining_panels(cx, kernel);
   return check_registers(cx, kernel) && check_accumulators(cx, kernel) && check_register_pool(cx, kernel);
 }

@@ -1,5 +1,5 @@
 // Needs    TIR_SELECTED: paths say which buffers an MMA or the TMA touches.
-// Does     Gives every shared buffer a layout: swizzled panels for operands of an MMA, with the widest span
+// Does     Gives every shared buffer a layout: swizzled panels for operands of an MMA and for rings of panels, with the widest span
 //          that divides a row, else row-major. Gives every TMA copy its tensor map; equal maps are one.
 // Leaves   TIR_LAID_OUT.
 // Reports  Nothing: select's rules accepted only what this pass can lay out.
@@ -19,10 +19,16 @@ static bool read_by_mma(TirOpList ops, const TirValue *root) {
   return false;
 }
 
+static bool is_ring(TirOpList ops, const TirValue *root) {
+  for (int i = 0; i < ops.len; i++)
+    if (tile_ring(ops.data[i]) == root) return true;
+  return false;
+}
+
 static void lay_out(PassCx *cx, TirOpList ops, TirValue *buffer) {
   Layout *layout = ARENA_NEW(cx->module->arena, Layout);
   layout->kind = LAYOUT_SHARED;
-  layout->span = rule_shared_span(cx->target, buffer, read_by_mma(ops, buffer));
+  layout->span = rule_shared_span(cx->target, buffer, read_by_mma(ops, buffer) || is_ring(ops, buffer));
   layout->offset = -1;
   buffer->layout = layout;
 }
@@ -41,9 +47,10 @@ static int add_map(PassCx *cx, TirKernel *kernel, const TirMap *map) {
 static void give_map(PassCx *cx, TirKernel *kernel, TirOp *op) {
   TirValue *src, *dst;
   if (!tile_move(op, &src, &dst)) BUG("%s with a TMA path is no move", op_def(op->kind)->name);
-  bool store = op_path(op) == PATH_TMA_STORE;
+  TirValue *ring = tile_ring(op);
+  bool store = ring || op_path(op) == PATH_TMA_STORE;
   RuleTile tile = rule_tile(store ? dst : src);
-  int span = tir_layout(store ? src : dst)->span;
+  int span = tir_layout(ring ? ring : store ? src : dst)->span;
   TirMap map = {.tensor = tile.root, .swizzle = span, .store = store};
   if (!rule_tma_box(cx->target, &tile, span, map.box))
     BUG("a TMA copy that the target's rule accepted has no box");
@@ -60,7 +67,8 @@ bool pass_memory_layout(PassCx *cx, TirKernel *kernel) {
   }
   for (int i = 0; i < ops.len; i++) {
     Path path = op_path(ops.data[i]);
-    if (path == PATH_TMA_LOAD || path == PATH_TMA_STORE) give_map(cx, kernel, ops.data[i]);
+    if (path == PATH_TMA_LOAD || path == PATH_TMA_STORE || path == PATH_PANELS)
+      give_map(cx, kernel, ops.data[i]);
   }
   return true;
 }

@@ -26,6 +26,7 @@ typedef struct {
 } Pass;
 
 bool pass_select(PassCx *cx, TirKernel *kernel);
+bool pass_stores(PassCx *cx, TirKernel *kernel);
 bool pass_persistent(PassCx *cx, TirKernel *kernel);
 bool pass_roles(PassCx *cx, TirKernel *kernel);
 bool pass_memory_layout(PassCx *cx, TirKernel *kernel);

@@ -16,6 +16,7 @@
 
 #include "passes/fragment_layouts.h"
 #include "passes/hazards.h"
+#include "passes/store_panels.h"
 #include "target/rules.h"
 
 typedef struct {
@@ -80,6 +81,7 @@ static bool can_cut_tile_op(const Cutter *c, const TirOp *op) {
   TileReduction reduction;
   if (path_is_async(op_path(op)) || op_def(op->kind)->operands[0].index || tile_reduction(op, &reduction))
     return false;
+  if (tile_ring(op) && c->cut == 0) return false;  // a panel has all rows
   bool found = false;
   for (int i = 0; i < op->nargs; i++) {
     if (!tile_is_fragment(op->args[i])) continue;
@@ -391,7 +393,8 @@ static void shrink_fragments(Cutter *c, int64_t piece) {
   }
 }
 
-static void rewrite(Cutter *c, int64_t piece) {
+// Pure ops between those of the run go in front of it.
+static void move_others(Cutter *c) {
   TirOp *first = c->run.data[0], *end = c->run.data[c->run.len - 1];
   for (int i = 0; i < c->others.len; i++) {
     TirOp *op = c->others.data[i];
@@ -401,7 +404,12 @@ static void rewrite(Cutter *c, int64_t piece) {
     tir_remove(op);
     tir_insert_before(first, op);
   }
-  TirBuilder b = tir_builder_before(c->cx->module, first);
+}
+
+// Returns the loop over pieces.
+static TirOp *rewrite(Cutter *c, int64_t piece) {
+  move_others(c);
+  TirBuilder b = tir_builder_before(c->cx->module, c->run.data[0]);
   TirOp *loop = tir_for(&b, LOOP_SERIAL, tir_int(&b, 0), tir_int(&b, c->extent), tir_int(&b, piece));
   loop->results[0]->name = intern(c->cx->module->names, "piece");
   for (int i = 0; i < c->run.len; i++) {
@@ -414,6 +422,7 @@ static void rewrite(Cutter *c, int64_t piece) {
       cut_tile_op(c, op, loop->results[0], piece);
   }
   shrink_fragments(c, piece);
+  return loop;
 }
 
 // ---- sinking loads
@@ -486,19 +495,58 @@ static bool settle(Cutter *c, TirOp *first) {
   }
 }
 
+static void remark(const Cutter *c, const TirOp *op, int64_t piece) {
+  if (c->kernel->variant == VARIANT_GENERAL) return;
+  diag_remark(c->cx->ds, op->span, "work on fragments from here on goes through %d %s at a time, %d in all",
+              (int)piece, c->cut ? "columns" : "rows", (int)c->extent);
+}
+
+// Columns of the widest panel that an op of the run stores; 0: none does.
+static int64_t panel_of(const Cutter *c) {
+  int64_t widest = 0;
+  for (int i = 0; i < c->run.len; i++) {
+    TirValue *ring = tile_ring(c->run.data[i]);
+    if (ring && ring->type.shape[2] > widest) widest = ring->type.shape[2];
+  }
+  return widest;
+}
+
+// A run that stores by panels: as wide as they are, and each leaves at the end of its round. What is left of the round
+// may be cut once more. False: it cannot be cut so.
+static bool cut_panels(Cutter *c, int64_t panel) {
+  Type tile = c->tile;
+  Layout layout;
+  tile.shape[c->cut] = panel;
+  if (!suits_panels(c, panel) || !layout_row(&tile, c->threads, &layout)) return false;
+  bool again = values_held(c, panel) > PIECE_VALUES;
+  TirOp *loop = NULL;
+  if (panel < c->extent) {
+    remark(c, c->run.data[0], panel);
+    loop = rewrite(c, panel);
+  } else {
+    move_others(c);
+  }
+  TirOp *begin = loop ? loop->bodies[0]->first : c->run.data[0];
+  for (int i = 0; i < c->run.len; i++)
+    if (tile_ring(c->run.data[i])) store_panels(c->cx, c->run.data[i], loop, again ? begin : c->run.data[i]);
+  return true;
+}
+
 // Cuts the first run that is long enough. False: there is none.
 static bool cut_block(Cutter *c, TirBlock *block) {
   for (TirOp *op = block->first; op; op = op->next) {
     for (int i = 0; i < op->nbodies && op->kind != OP_parallel; i++)
       if (cut_block(c, op->bodies[i])) return true;
     c->barred.len = 0;
-    if (!adopt_tile(c, op) || !settle(c, op) || values_held(c, c->extent) <= PIECE_VALUES) continue;
-    int64_t piece = choose_piece(c);
+    if (!adopt_tile(c, op) || !settle(c, op)) continue;
+    int64_t panel = panel_of(c);
+    if (panel) {
+      if (cut_panels(c, panel)) return true;
+      continue;
+    }
+    int64_t piece = values_held(c, c->extent) > PIECE_VALUES ? choose_piece(c) : 0;
     if (piece == 0 || piece == c->extent) continue;
-    if (c->kernel->variant != VARIANT_GENERAL)
-      diag_remark(c->cx->ds, op->span,
-                  "work on fragments from here on goes through %d %s at a time, %d in all", (int)piece,
-                  c->cut ? "columns" : "rows", (int)c->extent);
+    remark(c, op, piece);
     rewrite(c, piece);
     return true;
   }

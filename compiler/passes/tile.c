@@ -2,6 +2,7 @@
 #include "passes/tile.h"
 
 #include <assert.h>
+#include <string.h>
 
 typedef struct {
   Arena *arena;
@@ -54,6 +55,14 @@ bool tile_move(const TirOp *op, TirValue **src, TirValue **dst) {
     *side = op->args[i];
   }
   return *src && *dst;
+}
+
+TirValue *tile_ring(const TirOp *op) {
+  const OpDef *def = op_def(op->kind);
+  if (tile_attr(op, "path", PATH_NONE) != PATH_PANELS) return NULL;
+  for (int i = 0; i < op->nargs && i < def->noperands; i++)
+    if (!strcmp(def->operands[i].name, "ring")) return op->args[i];
+  return NULL;
 }
 
 bool tile_reduction(const TirOp *op, TileReduction *out) {

@@ -17,6 +17,8 @@ void tile_set_attr(TirOp *op, const char *name, int64_t value);
 unsigned tile_access(const TirOp *op, int i);
 // An op that moves one buffer into another of the same shape. False: it does something else.
 bool tile_move(const TirOp *op, TirValue **src, TirValue **dst);
+// The buffer whose slots the panels of the tile stand in on their way; NULL: the op goes another path.
+TirValue *tile_ring(const TirOp *op);
 // An op that folds one dimension of src into dst.
 typedef struct {
   TirValue *src, *dst;

@@ -179,7 +179,7 @@ static bool check_alloc(Verifier *v, const TirOp *op) {
 
 static bool check_copy_map(Verifier *v, const TirOp *op) {
   int64_t path = op->attrs[COPY_path], map = op->attrs[COPY_map];
-  bool is_tma = path == PATH_TMA_LOAD || path == PATH_TMA_STORE;
+  bool is_tma = path == PATH_TMA_LOAD || path == PATH_TMA_STORE || path == PATH_PANELS;
   if (map < -1 || map >= v->kernel->maps.len)
     return verify_fail(v, op, "map %" PRId64 " does not exist", map);
   if (!is_tma || map >= 0 || !fact(v, TIR_LAID_OUT)) return true;

@@ -24,6 +24,11 @@ static void use_memory(Cg *cg, LLVMValueRef shared, LLVMValueRef map) {
   nvvm_bulk_wait(cg, 1, false);
 }
 
+static void use_matrices(Cg *cg, LLVMValueRef shared) {
+  LLVMValueRef words[] = {cg_i32(cg, 1), cg_i32(cg, 2), cg_i32(cg, 3), cg_i32(cg, 4)};
+  for (int n = 1; n <= 4; n *= 2) nvvm_stmatrix(cg, shared, n, words);
+}
+
 static void use_tcgen05(Cg *cg, LLVMValueRef shared) {
   LLVMValueRef tmem = LLVMBuildLoad2(cg->builder, cg->i32, shared, "");
   LLVMValueRef yes = LLVMConstInt(cg->i1, 1, false), word = cg_i64(cg, 0x4000404000000840);
@@ -86,6 +91,7 @@ static void build_kernel(Cg *cg) {
   LLVMValueRef shared = LLVMGetParam(cg->function, 0);
   use_memory(cg, shared, LLVMGetParam(cg->function, 1));
   use_values(cg, shared, LLVMGetParam(cg->function, 2));
+  use_matrices(cg, shared);
   use_tcgen05(cg, shared);
   nvvm_trap(cg);
   LLVMBuildRetVoid(cg->builder);

@@ -1,0 +1,291 @@
+// Needs    TIR_SELECTED.
+// Does     Results of products leave by panels. Where a tile in shared memory only hands a fragment to the TMA,
+//
+//            copy %acc, %S {path = threads}; …; %t = copy %S, %C[i, j] {path = tma_store}; wait %t
+//
+//          the two copies become one, and the tile a ring of slots as wide as the swizzle of a box:
+//
+//            copy %acc, %C[i, j], _, %S {path = panels}                     (S: slots x rows x columns of a panel)
+//
+//          Threads write a panel without bank conflicts while the one before is on its way; shared memory that is not taken
+//          goes to the stages of the loads. The steps are written out when fragments have their layouts
+//          (store_panels.c): until then this is one op like any other.
+// Leaves   Paths `panels`.
+// Reports  Nothing; a remark says why a tile of a product leaves whole.
+#include "passes/hazards.h"
+#include "passes/tile.h"
+#include "target/rules.h"
+
+enum { SLOTS = 2, ROWS_OF_SWIZZLE = 8 };
+
+// A tile written from a fragment, and its way out.
+typedef struct {
+  TirOp *write, *store;
+} Pair;
+
+typedef struct {
+  TirValue *tile;
+  VEC(Pair) pairs;
+  const TirOp *at;  // what `why` is about
+  const char *why;  // it leaves whole; NULL: by panels
+} Candidate;
+
+typedef struct {
+  PassCx *cx;
+  TirKernel *kernel;
+  TirOpList all;
+  VEC(TirValue *) products;  // fragments that hold results of products
+  VEC(Candidate) candidates;
+} Stores;
+
+// ---- fragments with results of products
+
+static bool is_product(const Stores *s, const TirValue *fragment) {
+  for (int i = 0; i < s->products.len; i++)
+    if (s->products.data[i] == fragment) return true;
+  return false;
+}
+
+static bool add_product(Stores *s, TirValue *fragment) {
+  if (!tile_is_fragment(fragment) || is_product(s, fragment)) return false;
+  vec_push(s->cx->scratch, &s->products, fragment);
+  return true;
+}
+
+static bool is_accumulator(const TirOp *op, int i) {
+  return path_is_mma(op_path(op)) && tile_access(op, i) == ACCUMULATES;
+}
+
+// What is computed from such a fragment in a Parallel loop will be spread over the threads like it.
+static bool follow_loop(Stores *s, TirOp *parallel) {
+  TirOpList body = tile_collect(s->cx->scratch, parallel->bodies[0]);
+  bool reads = false, grew = false;
+  for (int i = 0; i < body.len; i++)
+    reads = reads || (body.data[i]->kind == OP_load && is_product(s, body.data[i]->args[0]));
+  for (int i = 0; i < body.len && reads; i++)
+    if (body.data[i]->kind == OP_store && body.data[i]->args[0]->type.rank == parallel->nresults)
+      grew = add_product(s, body.data[i]->args[0]) || grew;
+  return grew;
+}
+
+static bool follow(Stores *s, TirOp *op) {
+  TirValue *src, *dst;
+  bool grew = false;
+  for (int i = 0; i < op->nargs; i++)
+    if (is_accumulator(op, i)) grew = add_product(s, op->args[i]) || grew;
+  if (op->kind == OP_parallel) return follow_loop(s, op) || grew;
+  if (tile_is(op) && tile_move(op, &src, &dst) && (op_path(op) == PATH_TMEM_LOAD || is_product(s, src)))
+    grew = add_product(s, dst) || grew;
+  return grew;
+}
+
+static void find_products(Stores *s) {
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (int i = 0; i < s->all.len; i++) grew = follow(s, s->all.data[i]) || grew;
+  }
+}
+
+// ---- tiles between a fragment and the TMA
+
+static bool refuse(Candidate *c, const TirOp *at, const char *why) {
+  c->at = at;
+  c->why = why;
+  return false;
+}
+
+static bool is_write(const TirOp *op, const TirValue *tile) {
+  TirValue *src, *dst;
+  return tile_is(op) && op_path(op) == PATH_THREADS && tile_move(op, &src, &dst) && dst == tile &&
+         tile_is_fragment(src) && src->op->kind == OP_alloc && tile_access(op, 1) == WRITES;
+}
+
+static bool is_store(const TirOp *op, const TirValue *tile) {
+  TirValue *src, *dst;
+  return tile_is(op) && op_path(op) == PATH_TMA_STORE && op->nresults == 1 && tile_move(op, &src, &dst) &&
+         src == tile && tile_access(op, 1) == WRITES;
+}
+
+static bool uses(const TirOp *op, TirValue *root) {
+  for (int i = 0; i < op->nargs; i++)
+    if (op->args[i] && op->args[i]->type.kind == TYPE_BUFFER && tir_root(op->args[i]) == root) return true;
+  return false;
+}
+
+static bool writes(const TirOp *op, const TirValue *root) {
+  for (int i = 0; i < op->nargs; i++)
+    if (tile_access(op, i) & WRITES && tir_root(op->args[i]) == root) return true;
+  return false;
+}
+
+// The uses of the tile are such pairs, one after another.
+static bool find_pairs(Stores *s, Candidate *c) {
+  TirOp *write = NULL;
+  for (int i = 0; i < s->all.len; i++) {
+    TirOp *op = s->all.data[i];
+    if (!uses(op, c->tile)) continue;
+    if (is_write(op, c->tile) && !write) {
+      write = op;
+    } else if (is_store(op, c->tile) && write) {
+      vec_push(s->cx->scratch, &c->pairs, ((Pair){write, op}));
+      write = NULL;
+    } else {
+      return refuse(c, op, "it is used here too");
+    }
+  }
+  return !write || refuse(c, write, "what is written here is not stored at once");
+}
+
+// The fragment is read where the store stands, so it must still hold what it held at the write.
+static bool check_pair(Stores *s, Candidate *c, const Pair *pair) {
+  TirValue *fragment = pair->write->args[0];
+  if (pair->write->parent != pair->store->parent)
+    return refuse(c, pair->store, "it is written in another block than it is stored in");
+  for (TirOp *op = pair->write->next; op != pair->store; op = op->next) {
+    if (!op) return refuse(c, pair->store, "it is stored before it is written");
+    TirOpList inside = {0};
+    if (op->nbodies) inside = tile_collect(s->cx->scratch, op->bodies[0]);
+    bool written = writes(op, fragment) || op->nbodies > 1;
+    for (int i = 0; i < inside.len; i++) written = written || writes(inside.data[i], fragment);
+    if (written) return refuse(c, op, "the fragment changes before the tile is stored");
+  }
+  TirThreads here = tir_active_threads(pair->store->parent),
+             first = tir_active_threads(c->pairs.data[0].store->parent);
+  return (here.lo == first.lo && here.hi == first.hi) ||
+         refuse(c, pair->store, "threads of several roles store it");
+}
+
+static int64_t panel_columns(const Stores *s, const TirValue *tile) {
+  int span = rule_shared_span(s->cx->target, (TirValue *)tile, true);
+  return span / dtype_bytes(tile->type.dtype);
+}
+
+static bool check_shape(Stores *s, Candidate *c) {
+  const Type *type = &c->tile->type;
+  if (type->rank != 2 || c->tile->op->attrs[ALLOC_plain]) return refuse(c, c->tile->op, "it is no matrix");
+  if (type->shape[0] % ROWS_OF_SWIZZLE) return refuse(c, c->tile->op, "its rows are no multiple of 8");
+  if (panel_columns(s, c->tile) == 0)
+    return refuse(c, c->tile->op, "the bytes of a row are no multiple of 32");
+  return true;
+}
+
+// A box of the tensor map is a panel.
+static bool check_box(Stores *s, Candidate *c, const Pair *pair) {
+  RuleTile to = rule_tile(pair->store->args[1]);
+  int64_t box[TYPE_MAX_RANK], columns = panel_columns(s, c->tile);
+  int last = to.root->type.rank - 1;
+  if (to.dim[1] != last) return refuse(c, pair->store, "its rows lie across those of the tensor");
+  to.extent[last] = columns;
+  return rule_tma_box(s->cx->target, &to, (int)columns * dtype_bytes(c->tile->type.dtype), box) ||
+         refuse(c, pair->store, "the TMA has no box for its panels");
+}
+
+static void examine(Stores *s, TirValue *tile) {
+  Candidate c = {.tile = tile};
+  bool ok = find_pairs(s, &c) && c.pairs.len > 0 && check_shape(s, &c);
+  for (int i = 0; i < c.pairs.len && ok; i++)
+    ok = check_pair(s, &c, &c.pairs.data[i]) && check_box(s, &c, &c.pairs.data[i]);
+  vec_push(s->cx->scratch, &s->candidates, c);
+}
+
+static TirOp *first_store(const Stores *s, const TirValue *tile) {
+  for (int i = 0; i < s->all.len; i++)
+    if (is_store(s->all.data[i], tile)) return s->all.data[i];
+  return NULL;
+}
+
+static bool holds_product(const Stores *s, const TirValue *tile) {
+  for (int i = 0; i < s->all.len; i++) {
+    TirValue *src, *dst;
+    if (tile_move(s->all.data[i], &src, &dst) && tir_root(dst) == tile && is_product(s, tir_root(src)))
+      return true;
+  }
+  return false;
+}
+
+// ---- tensors
+
+static bool leaves_by_panels(const Stores *s, const TirOp *store) {
+  for (int i = 0; i < s->candidates.len; i++)
+    for (int p = 0; p < s->candidates.data[i].pairs.len; p++)
+      if (s->candidates.data[i].pairs.data[p].store == store) return !s->candidates.data[i].why;
+  return false;
+}
+
+// Nobody waits for a panel to arrive but the next store of the same thread: an op that looks at the tensor, or writes it in
+// another way, would have to.
+static bool check_tensor(const Stores *s, Candidate *c, TirValue *tensor) {
+  for (int i = 0; i < s->all.len; i++) {
+    const TirOp *op = s->all.data[i];
+    if (op->kind == OP_view || !uses(op, tensor) || leaves_by_panels(s, op)) continue;
+    return refuse(c, op, "the kernel uses the tensor here too");
+  }
+  return true;
+}
+
+static void check_tensors(Stores *s) {
+  for (bool refused = true; refused;) {
+    refused = false;
+    for (int i = 0; i < s->candidates.len; i++) {
+      Candidate *c = &s->candidates.data[i];
+      for (int p = 0; p < c->pairs.len && !c->why; p++)
+        refused = !check_tensor(s, c, tir_root(c->pairs.data[p].store->args[1])) || refused;
+    }
+  }
+}
+
+// ---- rewriting
+
+static TirValue *make_ring(Stores *s, const Candidate *c) {
+  const Type *type = &c->tile->type;
+  int64_t columns = panel_columns(s, c->tile), panels = type->shape[1] / columns;
+  int64_t shape[] = {panels < SLOTS ? panels : SLOTS, type->shape[0], columns};
+  TirBuilder b = tir_builder_before(s->cx->module, c->tile->op);
+  TirValue *ring = tir_alloc(&b, c->tile->op->name, type_buffer(type->dtype, SPACE_SHARED, 3, shape));
+  ring->name = c->tile->name;
+  return ring;
+}
+
+static void join(Stores *s, const Pair *pair, TirValue *ring) {
+  TirBuilder b = tir_builder_before(s->cx->module, pair->store);
+  TirValue *args[] = {pair->write->args[0], pair->store->args[1], NULL, ring};
+  TirOp *op = tir_op(&b, pair->write->kind, 4, args, 0, NULL);
+  tile_set_attr(op, "path", PATH_PANELS);
+  for (TirOp *wait = pair->store->next; wait; wait = wait->next) {
+    if (wait->kind != OP_wait || wait->args[0] != pair->store->results[0]) continue;
+    tir_remove(wait);
+    break;
+  }
+  tir_remove(pair->write);
+  tir_remove(pair->store);
+}
+
+static void rewrite(Stores *s, const Candidate *c) {
+  TirValue *ring = make_ring(s, c);
+  for (int i = 0; i < c->pairs.len; i++) join(s, &c->pairs.data[i], ring);
+  tir_remove(c->tile->op);
+}
+
+static void report(const Stores *s, const Candidate *c) {
+  diag_remark(s->cx->ds, c->at->span, "%s leaves whole, not by panels: %s", tir_buffer_name(c->tile), c->why);
+}
+
+bool pass_stores(PassCx *cx, TirKernel *kernel) {
+  Stores s = {.cx = cx, .kernel = kernel, .all = tile_collect(cx->scratch, kernel->body)};
+  if (kernel->variant == VARIANT_GENERAL) return true;
+  find_products(&s);
+  for (int i = 0; i < s.all.len; i++) {
+    const TirOp *op = s.all.data[i];
+    bool tile = op->kind == OP_alloc && op->results[0]->type.space == SPACE_SHARED;
+    if (tile && first_store(&s, op->results[0]) && holds_product(&s, op->results[0]))
+      examine(&s, op->results[0]);
+  }
+  check_tensors(&s);
+  for (int i = 0; i < s.candidates.len; i++) {
+    if (s.candidates.data[i].why)
+      report(&s, &s.candidates.data[i]);
+    else
+      rewrite(&s, &s.candidates.data[i]);
+  }
+  return true;
+}
