@@ -219,11 +219,16 @@ static TirValue *find_escape(const Cutter *c) {
 }
 
 // Memory that one op of the run writes and another touches would be seen in another order; the same tile of
-// it is cut alike.
+// it is cut alike. But panels of two stores that share a ring or a tensor are in order only as long as they do not mix.
 static bool ops_meet(const TirOp *a, unsigned a_access, const TirValue *a_buffer, const TirOp *b,
                      unsigned b_access, TirValue *b_buffer) {
   if (!((a_access | b_access) & WRITES) || tir_root((TirValue *)a_buffer) != tir_root(b_buffer)) return false;
-  return a != b && !(tile_is(a) && tile_is(b) && tir_same_value(a_buffer, b_buffer));
+  bool alike = tile_is(a) && tile_is(b) && !tile_ring(a) && tir_same_value(a_buffer, b_buffer);
+  return a != b && !alike;
+}
+
+static unsigned contact_of(const TirOp *op, int a) {
+  return op->args[a] && op->args[a] == tile_ring(op) ? WRITES : tile_access(op, a);
 }
 
 typedef struct {
@@ -241,7 +246,7 @@ static void stop_at_meeting(Cutter *c) {
     if (c->run.data[i]->kind == OP_parallel) ops = tile_collect(c->cx->scratch, c->run.data[i]->bodies[0]);
     for (int o = 0; o < ops.len; o++) {
       for (int a = 0; a < ops.data[o]->nargs; a++) {
-        Contact touch = {c->run.data[i], ops.data[o]->args[a], tile_access(ops.data[o], a)};
+        Contact touch = {c->run.data[i], ops.data[o]->args[a], contact_of(ops.data[o], a)};
         if (!touch.access || tile_is_fragment(touch.buffer)) continue;
         for (int t = 0; t < touches.len; t++) {
           const Contact *other = &touches.data[t];
