@@ -75,11 +75,41 @@ static void print_failures(const Tuner *tuner, const CompileJob *jobs, int faile
   fflush(stdout);
 }
 
+// A number that tells files apart; 0 for one that cannot be read.
+static uint64_t fingerprint(const Tuner *tuner, int index) {
+  char path[PATH_MAX];
+  cubins_path(tuner->folder, index, path, sizeof path);
+  FILE *file = fopen(path, "r");
+  uint64_t hash = 14695981039346656037u, length = 0;
+  for (int c; file && (c = getc(file)) != EOF; length++) hash = (hash ^ (uint64_t)c) * 1099511628211u;
+  if (file) fclose(file);
+  return length ? hash ^ length << 40 : 0;
+}
+
+// Settings that make the same code, such as more stages than fit, are one candidate: the first.
+static bool drop_repeated(Tuner *tuner) {
+  int count = tuner->candidates.count, dropped = 0;
+  uint64_t *seen = calloc((size_t)count, sizeof *seen);
+  if (!seen) return false;
+  for (int i = 0; i < count; i++) {
+    seen[i] = tuner->compiled[i] ? fingerprint(tuner, i) : 0;
+    for (int k = 0; k < i && tuner->compiled[i]; k++) {
+      if (!seen[i] || seen[k] != seen[i]) continue;
+      tuner->compiled[i] = false;
+      dropped++;
+    }
+  }
+  free(seen);
+  if (dropped) printf("%d make the same code as an earlier one\n", dropped);
+  fflush(stdout);
+  return true;
+}
+
 static TileError *judge(Tuner *tuner, const CompileJob *jobs) {
   int failed = 0;
   for (int i = 0; i < tuner->candidates.count; i++) failed += !(tuner->compiled[i] = jobs[i].status == 0);
   print_failures(tuner, jobs, failed);
-  if (failed < tuner->candidates.count) return NULL;
+  if (failed < tuner->candidates.count) return drop_repeated(tuner) ? NULL : error_no_memory();
   return error_new(TILE_FINDING, "%s: no candidate compiles\n%s", tuner->options->files[0],
                    jobs[0].messages ? jobs[0].messages : "");
 }

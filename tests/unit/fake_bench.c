@@ -81,7 +81,9 @@ OK(cuDeviceGetName, char *name, int length, int device) {
   return device;
 }
 OK(cuDeviceGetAttribute, int *value, int attribute, int device) {
-  const struct { int attribute, value; } rows[] = {{16, 132}, {75, 9}, {76, 0}, {13, 2000000}, {38, 16384}};
+  const struct {
+    int attribute, value;
+  } rows[] = {{16, 132}, {75, 9}, {76, 0}, {13, 2000000}, {38, 16384}, {97, 232448}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].attribute == attribute) *value = rows[i].value;
   return device;
@@ -135,6 +137,14 @@ OK(cuModuleGetFunction, void **function, void *module, const char *name) {
 }
 OK(cuFuncSetAttribute, void *function, int attribute, int value) {
   return function && attribute >= 0 && value >= 0 ? 0 : 1;
+}
+OK(cuOccupancyMaxActiveClusters, int *clusters, void *function, const void *launch) {
+  *clusters = 132;
+  return function && launch ? 0 : 1;
+}
+OK(cuOccupancyMaxPotentialClusterSize, int *size, void *function, const void *launch) {
+  *size = 8;
+  return function && launch ? 0 : 1;
 }
 OK(cuMemAlloc_v2, uint64_t *address, size_t bytes) {
   void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
