@@ -21,18 +21,33 @@ static void print_ratio(FILE *file, const Timing *timing) {
   fprintf(file, "  %5.3f (%.3f-%.3f)", timing->ratio.median, timing->ratio.low, timing->ratio.high);
 }
 
+static void name_of(const ArmResult *arm, char *out, size_t size) {
+  bool more = *arm->detail != '\0';
+  snprintf(out, size, "%s%s%s%s", arm->name, more ? " (" : "", arm->detail, more ? ")" : "");
+}
+
+// Settings of a tuning make long names.
+static int name_width(const Row *row) {
+  char name[112];
+  int width = 36;
+  for (int i = 0; i < row->narms; i++) {
+    name_of(&row->arms[i], name, sizeof name);
+    if ((int)strlen(name) > width) width = (int)strlen(name);
+  }
+  return width;
+}
+
 static void print_arm(FILE *file, const Row *row, const ArmResult *arm) {
   const Timing *timing = &arm->random;
   char name[112], percent[32] = "";
-  snprintf(name, sizeof name, "%s%s%s%s", arm->name, *arm->detail ? " (" : "", arm->detail,
-           *arm->detail ? ")" : "");
+  name_of(arm, name, sizeof name);
   if (arm->of_peak > 0) snprintf(percent, sizeof percent, "%.0f %%", 100 * arm->of_peak);
   if (arm->of_peak_clock > 0) {
     size_t length = strlen(percent);
     snprintf(percent + length, sizeof percent - length, " / %.0f %%", 100 * arm->of_peak_clock);
   }
-  fprintf(file, "  %-36s %9.5f %8.1f %13s", name, 1e3 * timing->seconds.median, timing->flops / 1e12,
-          percent);
+  fprintf(file, "  %-*s %9.5f %8.1f %13s", name_width(row), name, 1e3 * timing->seconds.median,
+          timing->flops / 1e12, percent);
   if (row->has_peer && !arm->is_peer)
     print_ratio(file, timing);
   else
@@ -46,7 +61,7 @@ void report_row(FILE *file, const Row *row, bool first) {
   char sizes[80], reasons[160];
   size_text(row->sizes, sizes, sizeof sizes);
   if (first)
-    fprintf(file, "\n  %-36s %9s %8s %13s  %-19s  %s\n", "", "ms", "TFLOP/s", "of peak (*)",
+    fprintf(file, "\n  %-*s %9s %8s %13s  %-19s  %s\n", name_width(row), "", "ms", "TFLOP/s", "of peak (*)",
             "ratio (quartiles)", "zeros: TFLOP/s, ratio");
   fprintf(file, "%s  (%d launches a graph, %d repetitions, %d sets of buffers; largest difference %.1e)\n",
           sizes, row->launches, row->repetitions, row->sets, row->difference);
