@@ -25,9 +25,12 @@ typedef struct {
 } Array;
 
 typedef struct Spec Spec;
+typedef enum { FILL_INTEGERS, FILL_REALS, FILL_POSITIVE } Fill;
 
 typedef struct {
   const Spec *spec;
+  Fill fill;          // as the spec says, but for some cases
+  double rtol, atol;  // both 0: results are exact, and equal bit for bit on all devices
   const TileKernel *kernel;
   int nsizes, narrays;
   const char *size_name[MAX_SIZES];
@@ -50,13 +53,12 @@ bool array_wrong(const Case *c, const Array *array, const uint8_t *image, char *
 
 // ---- Kernels that the suite knows (kernels.c)
 
-typedef enum { FILL_INTEGERS, FILL_REALS, FILL_POSITIVE } Fill;
-
 struct Spec {
   const char *kernel;
   Fill fill;
-  double rtol, atol;  // both 0: results are exact, and equal bit for bit on all devices
+  double rtol, atol;
   void (*reference)(Case *c);
+  bool reals;     // some of the large cases have real numbers, where the types are floats
   bool tma_only;  // written with explicit TMA copies: refuses tensors that TMA cannot take
 };
 

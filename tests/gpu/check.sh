@@ -14,7 +14,7 @@ fail() { echo "check.sh: $*" >&2; exit 1; }
   exit 1
 }
 "$here/build_cubins.sh" --tilec "$tilec" --few -o "$work/cubins.tar"
-"$here/run_suite.sh" --cubins "$work/cubins.tar" --device emu --build "$build" --cases 80 --out "$work/suite.txt"
+"$here/run_suite.sh" --cubins "$work/cubins.tar" --device emu --build "$build" --cases 64 --out "$work/suite.txt"
 
 # Wrong in the sums, wrong around the result: both must be found.
 mkdir "$work/wrong"

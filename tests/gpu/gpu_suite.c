@@ -146,7 +146,7 @@ static bool run_in_emulator(const Suite *suite, Run *run, const Case *c, int ind
 }
 
 static bool same_bits(const Case *c, const Run *gpu, const Run *emu, char *why) {
-  if (c->spec->rtol != 0 || c->spec->atol != 0) return true;
+  if (c->rtol != 0 || c->atol != 0) return true;
   for (int i = 0; i < c->narrays; i++) {
     const Array *array = &c->array[i];
     if (memcmp(gpu->image[i], emu->image[i], (size_t)array_bytes(array) + 2 * GUARD) == 0) continue;
@@ -186,7 +186,7 @@ static void check_case(Suite *suite, int index, void *stream) {
   Run gpu = {0}, emu = {0};
   char why[WHY] = "";
   bool large = index >= suite->options.cases;
-  bool emulate = strcmp(suite->options.device, "cuda") != 0 && !large;
+  bool emulate = strcmp(suite->options.device, "cuda") != 0 && (!large || suite->options.only == index);
   if (!case_draw(&c, tile_module_kernel(suite->described, 0), suite->drawn, index, large, why)) {
     report(suite, &c, index, "%s", why);
   } else {
@@ -211,12 +211,13 @@ static void check_case(Suite *suite, int index, void *stream) {
 static void *work(void *state) {
   Suite *suite = state;
   const Options *options = &suite->options;
+  int count = options->cases + (suite->gpu || options->only >= 0 ? options->large : 0);
   void *stream = suite->gpu ? caller_stream(&suite->caller) : NULL;
   for (;;) {
     pthread_mutex_lock(&suite->lock);
     int index = suite->next++;
     pthread_mutex_unlock(&suite->lock);
-    if (index >= options->cases + (suite->gpu ? options->large : 0)) break;
+    if (index >= count) break;
     if (options->only < 0 || options->only == index) check_case(suite, index, stream);
   }
   return NULL;
