@@ -137,6 +137,7 @@ void emit_role(Cg *cg, const TirOp *op);
 void emit_one_thread(Cg *cg, const TirOp *op);
 void emit_sync_threads(Cg *cg, const TirOp *op);
 void emit_sync_warp(Cg *cg, const TirOp *op);
+void emit_prefetch_maps(Cg *cg, const TirOp *op);
 void emit_set_max_nreg(Cg *cg, const TirOp *op);
 
 // ---- cg_value.c
@@ -154,6 +155,7 @@ bool cg_nonnegative(const TirValue *value);       // proven, for i32
 int64_t cg_multiple(const TirValue *value);       // a power of two that divides it
 void emit_const(Cg *cg, const TirOp *op);
 void emit_block_idx(Cg *cg, const TirOp *op);
+void emit_block_count(Cg *cg, const TirOp *op);
 void emit_thread_idx(Cg *cg, const TirOp *op);
 void emit_select(Cg *cg, const TirOp *op);
 void emit_cell(Cg *cg, const TirOp *op);

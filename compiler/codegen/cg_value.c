@@ -133,6 +133,10 @@ void emit_block_idx(Cg *cg, const TirOp *op) {
                ordered ? panel_idx(cg, grid, rows == (dim == 0)) : nvvm_block_idx(cg, dim));
 }
 
+void emit_block_count(Cg *cg, const TirOp *op) {
+  cg_set_value(cg, op->results[0], nvvm_block_count(cg, (int)op->attrs[INDEX_dim]));
+}
+
 void emit_thread_idx(Cg *cg, const TirOp *op) {
   cg_set_value(cg, op->results[0], cg->thread);
 }

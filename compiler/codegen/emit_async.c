@@ -65,6 +65,11 @@ void cg_copy_tma(Cg *cg, const TirOp *op) {
   }
 }
 
+void emit_prefetch_maps(Cg *cg, const TirOp *op) {
+  (void)op;
+  for (int i = 0; i < cg->kernel->maps.len; i++) nvvm_prefetch_map(cg, cg->maps[i]);
+}
+
 void emit_mbar_init(Cg *cg, const TirOp *op) {
   const TirOp *alloc = tir_root(op->args[0])->op;
   LLVMValueRef base = cg_barrier(cg, op->args[0]);

@@ -12,6 +12,7 @@ static const CgEmit common_emit[OP_COUNT] = {
     // values
     [OP_const] = emit_const,
     [OP_block_idx] = emit_block_idx,
+    [OP_block_count] = emit_block_count,
     [OP_thread_idx] = emit_thread_idx,
     [OP_add] = emit_binary,
     [OP_sub] = emit_binary,
@@ -77,6 +78,7 @@ static const CgEmit common_emit[OP_COUNT] = {
     [OP_sync_threads] = emit_sync_threads,
     [OP_sync_warp] = emit_sync_warp,
     [OP_set_max_nreg] = emit_set_max_nreg,
+    [OP_prefetch_maps] = emit_prefetch_maps,
     [OP_mbar_init] = emit_mbar_init,
     [OP_fence_mbarrier_init] = emit_fence_mbarrier_init,
     [OP_mbar_arrive] = emit_mbar_arrive,

@@ -47,6 +47,17 @@ LLVMValueRef nvvm_block_idx(Cg *cg, int dim) {
   return value(cg, names[dim], 0, NULL);
 }
 
+LLVMValueRef nvvm_block_count(Cg *cg, int dim) {
+  static const char *const names[] = {"llvm.nvvm.read.ptx.sreg.nctaid.x", "llvm.nvvm.read.ptx.sreg.nctaid.y",
+                                      "llvm.nvvm.read.ptx.sreg.nctaid.z"};
+  return value(cg, names[dim], 0, NULL);
+}
+
+// PTX ISA 9.7.9.16 (prefetch.tensormap): a hint.
+void nvvm_prefetch_map(Cg *cg, LLVMValueRef map) {
+  call(cg, "llvm.nvvm.prefetch.tensormap", LLVMTypeOf(map), 1, &map, true);
+}
+
 void nvvm_barrier_sync(Cg *cg, int id, int count, bool aligned) {
   LLVMValueRef args[] = {imm32(cg, id), imm32(cg, count)};
   if (count == 0)

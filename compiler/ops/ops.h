@@ -141,7 +141,7 @@ bool op_check(const OpCall *call);
 // test compares).
 enum { ALLOC_plain };  // of shared memory: its rows stay adjacent, since it is seen in another shape too
 enum { CONST_bits };   // integer value, or the bits of a double for float types
-enum { INDEX_dim };    // block_idx: 0 x, 1 y, 2 z
+enum { INDEX_dim };    // block_idx, block_count: 0 x, 1 y, 2 z
 enum { FOR_kind, FOR_stages };  // LoopKind; num_stages, 0 when not given
 // Operands of `for`; GO: a cell, or NULL.
 enum { FOR_LO, FOR_HI, FOR_STEP, FOR_GO, FOR_OPERANDS };

@@ -639,6 +639,7 @@ static void emit_prologue(Barriers *s) {
   TirOp *region = tir_one_thread(&b);
   for (int i = 0; i < found.ops.len; i++) tir_insert_before(region, found.ops.data[i]);
   TirBuilder inside = tir_builder_at_end(s->cx->module, region->bodies[0], s->kernel->span);
+  if (s->kernel->maps.len) emit(&inside, OP_prefetch_maps);
   for (int i = 0; i < found.ops.len; i++)
     tir_op(&inside, OP_mbar_init, 1, &found.ops.data[i]->results[0], 0, NULL);
   emit(&inside, OP_fence_mbarrier_init);

@@ -1,6 +1,6 @@
 // set_max_nreg moves registers between the warpgroups of a block. A group that asks for more waits until others have given
 // them back, so the sum of what the groups end with must be what they start with (PTX ISA 9.7.19.5). ptxas compiles a
-// wgmma only where its accumulator fits into what every thread starts with, whatever set_max_nreg gives it later.
+// wgmma only where the accumulator of one instruction fits into what every thread starts with.
 #include "passes/register_pool.h"
 
 #include "passes/hazards.h"
@@ -15,19 +15,37 @@ static int registers_at_entry(const PassCx *cx, const TirKernel *kernel) {
   return share < MOST ? share : MOST;
 }
 
+// What a thread that runs the op has: its role's share where registers are shared out.
+static int registers_of(const PassCx *cx, const TirKernel *kernel, const TirOp *op) {
+  for (const TirOp *role = tir_role_of(op->parent); role; role = tir_role_of(role->parent))
+    for (const TirOp *first = role->bodies[0]->first; first; first = first->next)
+      if (first->kind == OP_set_max_nreg) return (int)first->attrs[NREG_count];
+  return registers_at_entry(cx, kernel);
+}
+
 static int64_t accumulator_registers(const TirValue *fragment) {
   return layout_registers(fragment->layout) * dtype_bits(fragment->type.dtype) / 32;
 }
 
+// Of one instruction, which covers 64 rows and at most 256 columns.
+static int64_t instruction_registers(const TirValue *fragment) {
+  int64_t columns = fragment->type.shape[fragment->type.rank - 1], most = 256;
+  int64_t words = (columns < most ? columns : most) / 2 * dtype_bits(fragment->type.dtype) / 32;
+  int64_t all = accumulator_registers(fragment);
+  return words < all ? words : all;
+}
+
 static bool check_accumulator(PassCx *cx, const TirKernel *kernel, const TirOp *product,
                               const TirValue *acc) {
-  int entry = registers_at_entry(cx, kernel);
-  if (accumulator_registers(acc) + BESIDE_ACCUMULATOR <= entry) return true;
+  int entry = registers_at_entry(cx, kernel), later = registers_of(cx, kernel, product);
+  int64_t one = instruction_registers(acc), all = accumulator_registers(acc);
+  bool starts = one + BESIDE_ACCUMULATOR <= entry;
+  if (starts && all + BESIDE_ACCUMULATOR <= later) return true;
   diag_error(cx->ds, DIAG_fragment_registers, acc->op->span,
              "accumulator %s takes %lld registers of each thread and a product %d beside it; each of %d "
              "threads has %d",
-             tir_buffer_name(acc), (long long)accumulator_registers(acc), BESIDE_ACCUMULATOR, kernel->threads,
-             entry);
+             tir_buffer_name(acc), (long long)(starts ? all : one), BESIDE_ACCUMULATOR, kernel->threads,
+             starts ? later : entry);
   diag_note(cx->ds, product->span, "the product is here");
   diag_hint(cx->ds, "use smaller tiles: there are %d registers for all threads", cx->target->registers);
   return false;

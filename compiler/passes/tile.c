@@ -36,6 +36,13 @@ void tile_set_attr(TirOp *op, const char *name, int64_t value) {
   op->attrs[index] = value;
 }
 
+int tile_slot(const TirOp *op, const char *name) {
+  const OpDef *def = op_def(op->kind);
+  for (int i = 0; i < def->noperands; i++)
+    if (def->operands[i].name && !strcmp(def->operands[i].name, name)) return i;
+  return -1;
+}
+
 unsigned tile_access(const TirOp *op, int i) {
   const OpDef *def = op_def(op->kind);
   if (i >= def->noperands || i >= op->nargs || !op->args[i] || op->args[i]->type.kind != TYPE_BUFFER)

@@ -12,6 +12,7 @@ TirOpList tile_collect(Arena *arena, TirBlock *block);
 bool tile_is(const TirOp *op);  // a tile op
 // Attribute by name; `absent` when the op has none of that name.
 int64_t tile_attr(const TirOp *op, const char *name, int64_t absent);
+int tile_slot(const TirOp *op, const char *name);  // by name; -1 when the op has none of that name
 void tile_set_attr(TirOp *op, const char *name, int64_t value);
 // The access of operand i: READS | WRITES; 0 for scalars, absent operands, operands past the fixed ones.
 unsigned tile_access(const TirOp *op, int i);

@@ -253,11 +253,19 @@ void tir_check(TirBuilder *b, TirValue *condition, Name message) {
   tir_append(b->kernel->launch, op);
 }
 
-TirValue *tir_block_idx(TirBuilder *b, int dim) {
+static TirValue *of_grid(TirBuilder *b, OpKind kind, int dim) {
   Type type = type_scalar(DTYPE_i32);
-  TirOp *op = tir_op(b, OP_block_idx, 0, NULL, 1, &type);
+  TirOp *op = tir_op(b, kind, 0, NULL, 1, &type);
   op->attrs[INDEX_dim] = dim;
   return op->results[0];
+}
+
+TirValue *tir_block_idx(TirBuilder *b, int dim) {
+  return of_grid(b, OP_block_idx, dim);
+}
+
+TirValue *tir_block_count(TirBuilder *b, int dim) {
+  return of_grid(b, OP_block_count, dim);
 }
 
 TirValue *tir_thread_idx(TirBuilder *b) {

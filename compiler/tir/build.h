@@ -34,6 +34,7 @@ TirValue *tir_sm_count(TirBuilder *b);
 TirValue *tir_param(TirBuilder *b, Name name, DType dtype);
 TirValue *tir_tensor(TirBuilder *b, Name name, DType dtype, int rank, TirValue *const *dims);
 TirValue *tir_block_idx(TirBuilder *b, int dim);
+TirValue *tir_block_count(TirBuilder *b, int dim);
 TirValue *tir_thread_idx(TirBuilder *b);
 void tir_grid(TirBuilder *b, int rank, TirValue *const *extents);  // launch block
 void tir_check(TirBuilder *b, TirValue *condition, Name message);  // launch block

@@ -217,6 +217,7 @@ static TirRange compute(const TirValue *value, int depth) {
   if (op->kind == OP_select) return join(range_of(op->args[1], depth - 1), range_of(op->args[2], depth - 1));
   if (op->kind == OP_size) return (TirRange){strcmp(op->name, TIR_SM_COUNT) == 0, INT32_MAX, 1};
   if (op->kind == OP_get && depth > CELL_DEPTH) return cell_range(op->args[0]);
+  if (op->kind == OP_block_count) return (TirRange){1, INT32_MAX, 1};
   if (op->kind == OP_block_idx) return block_index(op, depth - 1);
   if (op->kind == OP_thread_idx) return thread_index(op);
   if (op->kind == OP_for) return loop_variable(op, depth - 1);

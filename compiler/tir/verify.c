@@ -73,7 +73,8 @@ static bool check_place(Verifier *v, const TirOp *op) {
   OpGroup group = op_def(op->kind)->group;
   bool launch_only = group == GROUP_DECLARE || group == GROUP_LAUNCH;
   bool body_only = group == GROUP_CONTROL || group == GROUP_MEMORY || group == GROUP_SYNC ||
-                   group == GROUP_TILE || op->kind == OP_block_idx || op->kind == OP_thread_idx;
+                   group == GROUP_TILE || op->kind == OP_block_idx || op->kind == OP_block_count ||
+                   op->kind == OP_thread_idx;
   if (v->in_launch && body_only) return verify_fail(v, op, "cannot stand in the launch block");
   if (!v->in_launch && launch_only) return verify_fail(v, op, "must stand in the launch block");
   return true;

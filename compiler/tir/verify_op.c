@@ -90,9 +90,10 @@ static bool verify_const(Verifier *v, const TirOp *op) {
 static bool verify_value(Verifier *v, const TirOp *op) {
   const Type *result = &op->results[0]->type;
   if (op->kind == OP_const) return verify_const(v, op);
-  if (op->kind == OP_block_idx && (op->attrs[INDEX_dim] < 0 || op->attrs[INDEX_dim] > 2))
+  bool of_grid = op->kind == OP_block_idx || op->kind == OP_block_count;
+  if (of_grid && (op->attrs[INDEX_dim] < 0 || op->attrs[INDEX_dim] > 2))
     return verify_fail(v, op, "dim is 0, 1 or 2");
-  if (op->kind == OP_block_idx || op->kind == OP_thread_idx)
+  if (of_grid || op->kind == OP_thread_idx)
     return is_scalar(result, DTYPE_i32) || verify_fail(v, op, "is an i32");
   if (op->kind == OP_cast)
     return (arg_type(op, 0)->kind == TYPE_SCALAR && result->kind == TYPE_SCALAR) ||

@@ -19,6 +19,7 @@ static void use_memory(Cg *cg, LLVMValueRef shared, LLVMValueRef map) {
     nvvm_tma_store(cg, shared, map, rank, coordinates, false);
     nvvm_tma_store(cg, shared, map, rank, coordinates, true);
   }
+  nvvm_prefetch_map(cg, map);
   nvvm_bulk_commit(cg);
   nvvm_bulk_wait(cg, 0, true);
   nvvm_bulk_wait(cg, 1, false);
@@ -64,7 +65,12 @@ static void use_values(Cg *cg, LLVMValueRef shared, LLVMValueRef x) {
                             nvvm_sqrt_rn(cg, x),
                             nvvm_fp8_to_f32(cg, nvvm_f32_to_fp8(cg, x, false), false),
                             nvvm_fp8_to_f32(cg, nvvm_f32_to_fp8(cg, x, true), true)};
-  LLVMValueRef numbers[] = {nvvm_block_idx(cg, 0), nvvm_block_idx(cg, 1), nvvm_block_idx(cg, 2),
+  LLVMValueRef numbers[] = {nvvm_block_idx(cg, 0),
+                            nvvm_block_idx(cg, 1),
+                            nvvm_block_idx(cg, 2),
+                            nvvm_block_count(cg, 0),
+                            nvvm_block_count(cg, 1),
+                            nvvm_block_count(cg, 2),
                             nvvm_shfl_idx(cg, nvvm_thread_idx(cg), 3)};
   LLVMValueRef sum =
       LLVMBuildZExt(cg->builder, nvvm_mbar_try_wait_parity(cg, shared, cg_i32(cg, 0)), cg->i32, "");

@@ -282,6 +282,7 @@ static void test_tables(Checks *c) {
   check_slots(c, OP_const, SLOTS("bits"));
   check_slots(c, OP_alloc, SLOTS("plain"));
   check_slots(c, OP_block_idx, SLOTS("dim"));
+  check_slots(c, OP_block_count, SLOTS("dim"));
   check_slots(c, OP_for, SLOTS("kind", "stages"));
   check_slots(c, OP_role, SLOTS("lo", "hi", "arm"));
   check_slots(c, OP_sync_threads, SLOTS("id", "count"));

@@ -92,11 +92,35 @@ static int64_t columns_in_use(const RolePlan *p) {
   return sum;
 }
 
+static bool is_clear(const TirValue *value, const TirOp *loop) {
+  int64_t always;
+  if (!value) return false;
+  if (tir_const_int(value, &always)) return always;
+  return loop && value->op->kind == OP_eq && value->op->args[0] == loop->results[0] &&
+         value->op->args[1] == loop->args[FOR_LO];
+}
+
+// Whether each turn begins with a product that clears the buffer, if it has one at all: then nothing in it is of use to the
+// next turn (rule P8).
+static bool starts_afresh(const Channel *channel) {
+  TirOp *op = channel->segments.data[0].first;
+  const TirOp *loop = op->kind == OP_for ? op : NULL;
+  for (op = loop ? loop->bodies[0]->first : op; op; op = op->next) {
+    int clear = tile_slot(op, "clear");
+    for (int i = 0; i < op->nargs; i++)
+      if (tile_access(op, i) == ACCUMULATES && op->args[i] == channel->buffer)
+        return clear >= 0 && clear < op->nargs && is_clear(op->args[clear], loop);
+    if (op->nbodies || !loop) return false;
+  }
+  return false;
+}
+
 // Accumulators that are filled by products, then drained by threads, turn after turn: twice, if all of them fit so.
 static bool is_drained(const Channel *channel) {
-  return channel->repeats && channel->segments.len == 2 && channel->buffer->type.space == SPACE_TMEM &&
-         channel->segments.data[0].role == ROLE_products && channel->buffer->type.rank < TYPE_MAX_RANK &&
-         channel->buffer->type.rank >= 2 && channel->buffer->type.shape[channel->buffer->type.rank - 2] >= 64;
+  return channel->repeats && starts_afresh(channel) && channel->segments.len == 2 &&
+         channel->buffer->type.space == SPACE_TMEM && channel->segments.data[0].role == ROLE_products &&
+         channel->buffer->type.rank < TYPE_MAX_RANK && channel->buffer->type.rank >= 2 &&
+         channel->buffer->type.shape[channel->buffer->type.rank - 2] >= 64;
 }
 
 static void double_accumulators(RolePlan *p) {

@@ -6,16 +6,7 @@
 // Both need that the product comes first in every round (rule P10), and that nothing in between touches C.
 #include "passes/roles/plan.h"
 
-#include <string.h>
-
 #include "tir/ranges.h"
-
-static int clear_operand(const TirOp *op) {
-  const OpDef *def = op_def(op->kind);
-  for (int i = 0; i < def->noperands; i++)
-    if (def->operands[i].name && !strcmp(def->operands[i].name, "clear")) return i;
-  return -1;
-}
 
 static bool is_zero(const TirValue *value) {
   double number;
@@ -69,7 +60,7 @@ static void fold_fill(PassCx *cx, TirOp *fill) {
   TirValue *buffer = zeroed(fill);
   TirOp *loop = buffer ? loop_behind(fill, buffer) : NULL;
   TirOp *product = loop ? first_product(loop, buffer) : NULL;
-  int clear = product ? clear_operand(product) : -1;
+  int clear = product ? tile_slot(product, "clear") : -1;
   if (clear < 0 || clear >= product->nargs || product->args[clear]) return;
   TirBuilder b = tir_builder_before(cx->module, product);
   TirValue *lo = loop->args[FOR_LO], *hi = loop->args[FOR_HI];

@@ -220,12 +220,10 @@ static void end_straight_round(RoleCopy *c, const Ring *ring, const Clock *clock
 static void end_ring(RoleCopy *c, Ring *ring) {
   Clock *clock = clock_of(c, ring, ring->stages);
   if (c->role == ROLE_loader) {
-    TirBuilder outer = c->b;
-    TirOp *one = tir_role(&outer, (TirThreads){c->threads.lo, c->threads.lo + 1});
-    c->b = builder_in(c, one->bodies[0]);
-    TirValue *barrier = one_of(&c->b, ring->full, clock->at);
-    tir_op(&c->b, OP_mbar_arrive, 1, &barrier, 0, NULL);
-    c->b = outer;
+    TirOp *one = tir_one_thread(&c->b);
+    TirBuilder inside = builder_in(c, one->bodies[0]);
+    TirValue *barrier = one_of(&inside, ring->full, clock->at);
+    tir_op(&inside, OP_mbar_arrive, 1, &barrier, 0, NULL);
   } else if (c->role == ROLE_products) {
     commit(c, ring->empty, clock->at);
   } else if (ring->straight) {

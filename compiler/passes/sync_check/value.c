@@ -156,6 +156,16 @@ static Val of_state(const Eval *e, const TirValue *value) {
   return value->type.dtype == DTYPE_bool ? (Val){0, 1} : val_unknown();
 }
 
+static Val eval(Eval *e, const TirValue *value);
+
+// The extent of the grid that the launch asks for.
+static Val of_grid(Eval *e, const TirOp *op) {
+  const TirOp *grid = op->parent->kernel->launch->first;
+  while (grid && grid->kind != OP_grid) grid = grid->next;
+  int64_t dim = op->attrs[INDEX_dim];
+  return grid && dim < grid->nargs ? eval(e, grid->args[dim]) : (Val){1, 1};
+}
+
 static Val eval(Eval *e, const TirValue *value) {
   const TirOp *op = value->op;
   const OpDef *def = op_def(op->kind);
@@ -164,6 +174,7 @@ static Val eval(Eval *e, const TirValue *value) {
   if (op->kind == OP_size || op->kind == OP_param) return leaf_size(e, value);
   if (op->kind == OP_thread_idx) return e->leaves->thread;
   if (op->kind == OP_block_idx) return e->leaves->block[op->attrs[INDEX_dim]];
+  if (op->kind == OP_block_count) return of_grid(e, op);
   if (op->kind == OP_parallel) return of_parallel(e, value);
   if (op->kind == OP_select) return of_select(e, value);
   if (op->kind == OP_cast) return of_cast(e, value);
