@@ -43,7 +43,8 @@ static TileError *result_of(const Trial *trial, TileError *(*launch)(void *, int
   TileError *error = gpu_error(gpu, gpu->set_bytes(buffers->c[0], 0xFF, buffers->c_bytes), "cuMemsetD8");
   if (!error) error = gpu_wait(gpu);
   if (!error) error = launch(context, 0, gpu->stream);
-  if (!error) error = gpu_wait(gpu);
+  if (!error)
+    error = tile_synchronize(trial->bench->device, gpu->stream);  // which names the kernel of a fault
   if (!error)
     error = gpu_error(gpu, gpu->driver.copy_out(out, buffers->c[0], buffers->c_bytes), "cuMemcpyDtoH");
   return error;

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 folder=${1:?a folder is needed} seconds=${2:-60} jobs=${3:-1}
 shift $(($# < 3 ? $# : 3))
-[ $# -gt 0 ] || set -- ptx_run ptx_parse tile tir artifact npy tuning
+[ $# -gt 0 ] || set -- ptx_run ptx_parse tile tir artifact npy tuning candidates
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 for clang in "$CLANG" clang-22 clang; do
