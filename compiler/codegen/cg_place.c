@@ -186,6 +186,7 @@ void emit_reshape(Cg *cg, const TirOp *op) {
 // change in silence, or the wrong one be waited for.
 static void trap_outside(Cg *cg, const TirOp *view, const CgPlace *place) {
   const RuleTile tile = rule_tile(view->results[0]);
+  if (view->attrs[VIEW_in_bounds]) return;
   if (place->root->type.space == SPACE_GLOBAL || place->root->type.space == SPACE_FRAGMENT) return;
   LLVMValueRef outside = NULL;
   for (int d = 0; d < place->root->type.rank; d++) {

@@ -121,7 +121,7 @@ static const OpDef core_ops[] = {
                  .operands = {{.name = "buffer", .spaces = IN_MEMORY | IN_BARRIER | IN_LOCAL}},
                  .noperands = 1,
                  .variadic = true,
-                 .attrs = {{.name = "drop", .kind = ATTR_MASK}},
+                 .attrs = {{.name = "drop", .kind = ATTR_MASK}, {.name = "in_bounds", .kind = ATTR_BOOL}},
                  .nresults = 1,
                  .pure = true},
     [OP_reshape] = {.name = "reshape",

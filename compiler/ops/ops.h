@@ -149,8 +149,11 @@ enum { ROLE_lo, ROLE_hi, ROLE_arm };  // threads lo to hi - 1; arm: another arm 
 enum { SYNC_id, SYNC_count };         // sync_threads: named barrier and its threads; 0, 0: not chosen, or all
 enum { NREG_count, NREG_inc };        // set_max_nreg: registers a thread; inc: more than before
 enum { EXPECT_arrive };               // mbar_expect_tx
-enum { VIEW_drop };                   // mask of source dimensions that the result lacks
-enum { ACCESS_in_bounds };            // load, store: proven, no guard needed
+enum {
+  VIEW_drop,
+  VIEW_in_bounds
+};                          // mask of source dimensions that the result lacks; proven, no guard needed
+enum { ACCESS_in_bounds };  // load, store: proven, no guard needed
 enum { ATOMIC_in_bounds, ATOMIC_order, ATOMIC_op, ATOMIC_prev };  // prev: the result is used
 enum { BULK_pending, BULK_read };                                 // bulk_wait
 enum { MMA_WAIT_pending };                                        // groups that may still run

@@ -61,9 +61,15 @@ static void step_clock(RoleCopy *c, const Clock *clock) {
 
 // ---- waiting and arriving
 
+// A clock's index stays below its depth. A branch to a trap among products would serialise them (ptxas: C7518).
+static TirValue *in_bounds(TirValue *view) {
+  if (view->op->kind == OP_view) view->op->attrs[VIEW_in_bounds] = true;
+  return view;
+}
+
 static TirValue *one_of(TirBuilder *b, TirValue *barriers, TirValue *at) {
   const int64_t one[] = {1};
-  return tir_view(b, barriers, &at, one, 0);
+  return in_bounds(tir_view(b, barriers, &at, one, 0));
 }
 
 static void wait_for(RoleCopy *c, TirValue *barriers, const Clock *clock, bool opposite) {
@@ -114,7 +120,7 @@ static TirValue *version(TirBuilder *b, TirValue *array, const Type *type, TirVa
     offsets[d + 1] = tir_int(b, 0);
     extents[d + 1] = type->shape[d];
   }
-  return tir_view(b, array, offsets, extents, 1);
+  return in_bounds(tir_view(b, array, offsets, extents, 1));
 }
 
 static void begin_channels(RoleCopy *c, const TirBlock *block) {
