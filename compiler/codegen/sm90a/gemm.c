@@ -180,12 +180,25 @@ static bool begin(Cg *cg, const TirOp *op, Gemm *g) {
          mma_operand_begin(cg, op, OPERAND_b, !trans_b, descriptor_of, column, &g->b);
 }
 
+// All registers that the instructions read are computed before the fence; with one computed between them, ptxas makes them wait
+// for each other (C7519).
+static void fence(Cg *cg, const Gemm *g) {
+  if (g->a_in_registers) {
+    WgmmaRegisters a = load_registers(cg, &g->a_registers, 0, g->a_registers.count);
+    sm90a_wgmma_pin(cg, a);
+    store_registers(cg, &g->a_registers, 0, a);
+  }
+  WgmmaRegisters d = load_registers(cg, &g->c, 0, g->c.count);
+  sm90a_wgmma_fence(cg, d);
+  store_registers(cg, &g->c, 0, d);
+}
+
 void sm90a_gemm(Cg *cg, const TirOp *op) {
   Gemm g;
   if (!begin(cg, op, &g)) return;
   const MmaExtents *extents = &g.shape->extents[0];
   int64_t piece = mma_piece_columns(g.n, extents->n_max, extents->n_step, &g.b), blocks = g.m / ROWS / g.down;
-  nvvm_wgmma_fence(cg);
+  fence(cg, &g);
   for (int64_t block = 0; block < blocks; block++)
     for (int64_t column = 0; column < g.n; column += piece)
       multiply_piece(cg, &g, block, column, g.n - column < piece ? g.n - column : piece);

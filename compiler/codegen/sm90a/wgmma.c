@@ -86,6 +86,20 @@ void sm90a_wgmma(Cg *cg, const Wgmma *w, WgmmaRegisters d) {
   call(cg, &a, d);
 }
 
+void sm90a_wgmma_fence(Cg *cg, WgmmaRegisters registers) {
+  Asm a = begin(cg);
+  add_tied(cg, &a, registers);
+  textbuf_printf(&a.text, "wgmma.fence.sync.aligned;");
+  call(cg, &a, registers);
+}
+
+void sm90a_wgmma_pin(Cg *cg, WgmmaRegisters registers) {
+  Asm a = begin(cg);
+  add_tied(cg, &a, registers);
+  textbuf_printf(&a.text, "%s", "");
+  call(cg, &a, registers);
+}
+
 void sm90a_wgmma_wait(Cg *cg, int pending, WgmmaRegisters d) {
   Asm a = begin(cg);
   add_tied(cg, &a, d);

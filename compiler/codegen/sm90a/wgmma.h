@@ -23,6 +23,12 @@ typedef struct {
 } Wgmma;
 void sm90a_wgmma(Cg *cg, const Wgmma *wgmma, WgmmaRegisters d);
 
+// wgmma.fence. Takes and returns the accumulators: what computes them stays before it (rules E7).
+void sm90a_wgmma_fence(Cg *cg, WgmmaRegisters accumulators);
+
+// No instruction: what computes these registers stays before it.
+void sm90a_wgmma_pin(Cg *cg, WgmmaRegisters registers);
+
 // wgmma.wait_group. Takes and returns the accumulators: what reads them stays behind it (rules E2).
 void sm90a_wgmma_wait(Cg *cg, int pending, WgmmaRegisters d);
 
