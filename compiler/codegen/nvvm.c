@@ -243,10 +243,6 @@ void nvvm_tcgen05_mma(Cg *cg, MmaForm form, LLVMValueRef tmem_d, LLVMValueRef a,
   effect(cg, names[form], 8, args);
 }
 
-void nvvm_wgmma_fence(Cg *cg) {
-  effect(cg, "llvm.nvvm.wgmma.fence.sync.aligned", 0, NULL);
-}
-
 void nvvm_wgmma_commit(Cg *cg) {
   effect(cg, "llvm.nvvm.wgmma.commit_group.sync.aligned", 0, NULL);
 }

@@ -62,7 +62,6 @@ void nvvm_tcgen05_mma(Cg *cg, MmaForm form, LLVMValueRef tmem_d, LLVMValueRef a,
                       LLVMValueRef instruction_descriptor, LLVMValueRef accumulate, MmaKind kind);
 
 // wgmma, by all threads of a warpgroup; PTX ISA 9.7.15.7
-void nvvm_wgmma_fence(Cg *cg);
 void nvvm_wgmma_commit(Cg *cg);
 
 // f32 approximations; PTX ISA 9.7.3
