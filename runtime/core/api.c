@@ -62,6 +62,10 @@ const char *tile_device_name(const TileDevice *device) {
   return device->backend->describe(device->state);
 }
 
+const char *tile_device_arch(const TileDevice *device) {
+  return device->backend->arch(device->state);
+}
+
 TileError *tile_alloc(TileDevice *device, uint64_t bytes, const char *name, uint64_t *address) {
   *address = 0;
   return device->backend->alloc(device->state, bytes ? bytes : 1, name ? name : "memory", address);

@@ -20,6 +20,8 @@ typedef struct {
   void (*close)(void *device);
   // For people; lives as long as the device.
   const char *(*describe)(const void *device);
+  // Of the GPU, as tilec spells it; NULL: any. Lives as long as the device.
+  const char *(*arch)(const void *device);
   // The code of `info`'s entries, in a cubin or (PTX) to be compiled now. `info` lives as long as the code.
   TileError *(*load)(void *device, const Artifact *artifact, const LaunchInfo *info, void **code);
   // What $sm_count is for an entry of loaded code: the number of SMs, or of those that whole clusters can fill.

@@ -25,7 +25,8 @@ static bool find_compiler(char path[PATH_MAX]) {
 }
 
 // The command line of tilec; strings that had to be made are in `made`, one for each -D.
-static char **command(const RunOptions *options, char *compiler, char *output, char **made) {
+static char **command(const RunOptions *options, const char *arch, char *compiler, char *output,
+                      char **made) {
   char **argv = calloc(20 + 2 * (size_t)options->defines.count, sizeof *argv);
   if (!argv) return NULL;
   int n = 0;
@@ -34,7 +35,8 @@ static char **command(const RunOptions *options, char *compiler, char *output, c
   argv[n++] = "-o";
   argv[n++] = output;
   if (options->kernel) argv[n++] = "--kernel", argv[n++] = (char *)(uintptr_t)options->kernel;
-  if (options->arch) argv[n++] = "--arch", argv[n++] = (char *)(uintptr_t)options->arch;
+  if (options->arch) arch = options->arch;
+  if (arch) argv[n++] = "--arch", argv[n++] = (char *)(uintptr_t)arch;
   if (options->error_format)
     argv[n++] = "--error-format", argv[n++] = (char *)(uintptr_t)options->error_format;
   if (options->color) argv[n++] = "--color", argv[n++] = (char *)(uintptr_t)options->color;
@@ -51,9 +53,9 @@ static char **command(const RunOptions *options, char *compiler, char *output, c
 }
 
 // Exit status of the child, RUN_USAGE when it did not start or did not end by itself.
-static int spawn(char **argv) {
+static int spawn(char **argv, const posix_spawn_file_actions_t *files) {
   pid_t child;
-  int status, failure = posix_spawn(&child, argv[0], NULL, NULL, argv, environ);
+  int status, failure = posix_spawn(&child, argv[0], files, NULL, argv, environ);
   if (failure) {
     fprintf(stderr, "tile-run: cannot start %s: %s\n", argv[0], strerror(failure));
     return RUN_USAGE;
@@ -65,14 +67,40 @@ static int spawn(char **argv) {
   return RUN_USAGE;
 }
 
-static int compile_to(const RunOptions *options, char *output) {
+// tilec --version lists its targets.
+bool run_compile_knows(const char *arch) {
+  char compiler[PATH_MAX], text[1000] = "";
+  if (!find_compiler(compiler)) return false;
+  FILE *file = tmpfile();
+  posix_spawn_file_actions_t files;
+  if (!file || posix_spawn_file_actions_init(&files) != 0) {
+    if (file) fclose(file);
+    return false;
+  }
+  bool known = false;
+  char *argv[] = {compiler, "--version", NULL};
+  if (posix_spawn_file_actions_adddup2(&files, fileno(file), STDOUT_FILENO) == 0 &&
+      spawn(argv, &files) == RUN_OK) {
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    const char *targets = strstr(text, "targets:");
+    const char *at = targets ? strstr(targets, arch) : NULL;
+    size_t length = strlen(arch);
+    known = at && at[-1] == ' ' && (at[length] == ' ' || at[length] == '\n' || at[length] == '\0');
+  }
+  posix_spawn_file_actions_destroy(&files);
+  fclose(file);
+  return known;
+}
+
+static int compile_to(const RunOptions *options, const char *arch, char *output) {
   char compiler[PATH_MAX];
   if (!find_compiler(compiler)) return RUN_USAGE;
   char **made = calloc((size_t)options->defines.count + 1, sizeof *made);
-  char **argv = made ? command(options, compiler, output, made) : NULL;
+  char **argv = made ? command(options, arch, compiler, output, made) : NULL;
   int status = RUN_USAGE;
   if (argv)
-    status = spawn(argv);
+    status = spawn(argv, NULL);
   else
     fputs("tile-run: out of memory\n", stderr);
   for (int i = 0; made && i < options->defines.count; i++) free(made[i]);
@@ -81,15 +109,10 @@ static int compile_to(const RunOptions *options, char *output) {
   return status;
 }
 
-static bool emulated(const RunOptions *options) {
-  bool asked = options->device && strcmp(options->device, "emu") == 0;
-  return asked || options->order || options->checks || options->sms;
-}
-
 // The module is known to messages by the name of its source: the temporary is gone before anyone could look at it.
 static int open_compiled(const char *path, const RunOptions *options, TileModule **out) {
   char name[PATH_MAX];
-  snprintf(name, sizeof name, "%s%s", emulated(options) ? "PTX of " : "", options->file);
+  snprintf(name, sizeof name, "%s%s", run_options_emulated(options) ? "PTX of " : "", options->file);
   TileError *error = module_open_named(path, name, out);
   if (!error) return RUN_OK;
   fprintf(stderr, "tile-run: %s\n", tile_error_message(error));
@@ -97,7 +120,7 @@ static int open_compiled(const char *path, const RunOptions *options, TileModule
   return RUN_USAGE;
 }
 
-int run_compile(const RunOptions *options, TileModule **out) {
+int run_compile(const RunOptions *options, const char *arch, TileModule **out) {
   const char *temporary = getenv("TMPDIR");
   char folder[PATH_MAX];
   snprintf(folder, sizeof folder, "%s/tile-run-XXXXXX", temporary && *temporary ? temporary : "/tmp");
@@ -107,8 +130,8 @@ int run_compile(const RunOptions *options, TileModule **out) {
   }
   // The emulator runs PTX, which needs no ptxas.
   char path[PATH_MAX + sizeof "/kernel.cubin"];
-  snprintf(path, sizeof path, "%s/kernel.%s", folder, emulated(options) ? "ptx" : "cubin");
-  int status = compile_to(options, path);
+  snprintf(path, sizeof path, "%s/kernel.%s", folder, run_options_emulated(options) ? "ptx" : "cubin");
+  int status = compile_to(options, arch, path);
   if (status == RUN_OK) status = open_compiled(path, options, out);
   unlink(path);
   rmdir(folder);

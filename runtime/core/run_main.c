@@ -72,10 +72,26 @@ static bool ends_with(const char *text, const char *end) {
 
 // ---- Opening
 
+// Who names no architecture means the GPU that is here, which then stays open. NULL: there is none, or (for whom any
+// device will do) none that tilec compiles for.
+static const char *find_gpu(Run *run) {
+  const RunOptions *options = run->options;
+  bool any = !options->device || strcmp(options->device, "auto") == 0;
+  if (options->arch || run_options_emulated(options)) return NULL;
+  TileDeviceOptions gpu = {.backend = any ? "cuda" : options->device};
+  TileError *error = tile_device_open(&gpu, &run->device);
+  if (!error && (!any || run_compile_knows(tile_device_arch(run->device))))
+    return tile_device_arch(run->device);
+  tile_error_free(error);
+  tile_device_close(run->device);
+  run->device = NULL;
+  return NULL;
+}
+
 static int open_module(Run *run) {
   const RunOptions *options = run->options;
   run->from_source = ends_with(options->file, ".tile") || ends_with(options->file, ".py");
-  if (run->from_source) return run_compile(options, &run->module);
+  if (run->from_source) return run_compile(options, find_gpu(run), &run->module);
   if (!ends_with(options->file, ".cubin") && !ends_with(options->file, ".ptx"))
     return report(error_new(TILE_INVALID, "%s: not a .tile, .py, .cubin or .ptx file", options->file));
   if (options->arch || options->optimise || options->tuning || options->sizes)
@@ -87,7 +103,7 @@ static int open_module(Run *run) {
 
 static TileError *open_device(Run *run) {
   const RunOptions *options = run->options;
-  bool for_emulator = options->order || options->checks || options->sms;
+  bool emulated = run_options_emulated(options);
   TileDeviceOptions device = {.backend = options->device,
                               .arch = tile_kernel_arch(run->kernel),
                               .order = options->order,
@@ -96,11 +112,11 @@ static TileError *open_device(Run *run) {
                               .progress = run_progress_show,
                               .print = run_progress_print,
                               .user = &run->progress};
-  if (for_emulator && options->device && strncmp(options->device, "cuda", 4) == 0)
+  if (emulated && options->device && strncmp(options->device, "cuda", 4) == 0)
     return error_new(TILE_INVALID,
                      "--order, --check and --sms only make sense in the emulator (--device emu)");
-  if (for_emulator) device.backend = "emu";
-  TileError *error = tile_device_open(&device, &run->device);
+  if (emulated) device.backend = "emu";
+  TileError *error = run->device ? NULL : tile_device_open(&device, &run->device);
   return error ? error : tile_module_load(run->module, run->device);
 }
 

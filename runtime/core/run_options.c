@@ -227,7 +227,8 @@ void run_options_help(void) {
   puts("tile-run FILE [options]: launches a kernel of a .tile, .py, .cubin or .ptx file on .npy arrays.\n"
        "\n"
        "  --kernel NAME          the kernel, where the file has several\n"
-       "  --arch NAME, -O0..-O3  given to tilec, for a source file\n"
+       "  --arch NAME, -O0..-O3  given to tilec, for a source file; without --arch it is that of the GPU "
+       "here\n"
        "  --error-format=FORM, --color=WHEN  given to tilec: json; auto, always or never\n"
        "  --tuning FILE, --for M=...,N=...  given to tilec: settings that were measured to be best "
        "(docs/tuning.md)\n"
@@ -257,4 +258,9 @@ void run_options_help(void) {
        "nibble first (without --convert).\n"
        "Exit status: 0; 1 wrong result, a finding of the emulator, or a mistake in the source; 2 usage; 3 "
        "fault or hang.");
+}
+
+bool run_options_emulated(const RunOptions *options) {
+  bool asked = options->device && strcmp(options->device, "emu") == 0;
+  return asked || options->order || options->checks || options->sms;
 }

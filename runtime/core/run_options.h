@@ -37,4 +37,7 @@ bool run_options_parse(int argc, char **argv, RunOptions *out);
 void run_options_free(RunOptions *options);
 void run_options_help(void);
 
+// Whether it can only be the emulator: by --device, or by an option of the emulator's.
+bool run_options_emulated(const RunOptions *options);
+
 #endif

@@ -19,7 +19,7 @@ typedef struct {
   int major, minor;  // compute capability
   int sms;
   int shared;  // most dynamic shared memory of a block, bytes
-  char name[160];
+  char name[160], arch[16];
 } CudaGpu;
 
 enum { PORTABLE_CLUSTER = 8 };  // blocks that every GPU with clusters can hold
@@ -143,6 +143,8 @@ static TileError *describe(CudaGpu *gpu) {
     error = driver_error(driver, driver->device_attribute(facts[i].value, facts[i].attribute, gpu->device),
                          "cuDeviceGetAttribute");
   snprintf(gpu->name, sizeof gpu->name, "%s (sm_%d%d)", name, gpu->major, gpu->minor);
+  // The suffix stands for what one architecture alone has; the first with such is Hopper.
+  snprintf(gpu->arch, sizeof gpu->arch, "sm_%d%d%s", gpu->major, gpu->minor, gpu->major >= 9 ? "a" : "");
   return error;
 }
 
@@ -173,6 +175,10 @@ static TileError *cuda_open(const TileDeviceOptions *options, void **device) {
 
 static const char *cuda_describe(const void *state) {
   return ((const CudaGpu *)state)->name;
+}
+
+static const char *cuda_arch(const void *state) {
+  return ((const CudaGpu *)state)->arch;
 }
 
 // ---- Code
@@ -417,6 +423,7 @@ const Backend backend_cuda = {
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,
+    .arch = cuda_arch,
     .sm_count = cuda_sm_count,
     .load = cuda_load,
     .unload = cuda_unload,

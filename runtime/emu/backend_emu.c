@@ -37,6 +37,11 @@ static bool parse_seed(const char *text, uint64_t *out) {
   return true;
 }
 
+static const char *emu_arch(const void *state) {
+  (void)state;
+  return NULL;
+}
+
 static TileError *parse_order(const char *text, EmuDevice *device) {
   static const char random[] = "random:";
   if (!text || strcmp(text, "fair") == 0) {
@@ -281,6 +286,7 @@ const Backend backend_emu = {
     .open = emu_open,
     .close = emu_close,
     .describe = emu_describe,
+    .arch = emu_arch,
     .sm_count = emu_sm_count,
     .load = emu_load,
     .unload = emu_unload,

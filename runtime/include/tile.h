@@ -151,6 +151,8 @@ void tile_device_close(TileDevice *device);
 const char *tile_device_backend(const TileDevice *device);
 // For people: the GPU's name and architecture, or "emulator".
 const char *tile_device_name(const TileDevice *device);
+// The architecture to compile for, as tilec --arch spells it; NULL for an emulator, which runs all of them.
+const char *tile_device_arch(const TileDevice *device);
 
 // Device memory, aligned to 256 bytes; its content is undefined. `name` appears in reports and may be NULL.
 // An address is the device's own: of an emulated device it means nothing to the host. 0 bytes give an address

@@ -2,6 +2,7 @@
 // three names. Memory is the host's; a launch multiplies the matrices of the three tensor maps that were encoded
 // last (A, B, C in bf16, C = A Bᵀ); time is a counter that launches advance by what they would take at a
 // rate that only the number of CTAs lowers. FAKE_WRONG=1 spoils the last element of every kernel's result, FAKE_FAULT=1 makes every launch fail.
+// FAKE_MAJOR is the first number of the compute capability, else 9.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -81,9 +82,10 @@ OK(cuDeviceGetName, char *name, int length, int device) {
   return device;
 }
 OK(cuDeviceGetAttribute, int *value, int attribute, int device) {
+  const char *major = getenv("FAKE_MAJOR");
   const struct {
     int attribute, value;
-  } rows[] = {{16, 132}, {75, 9}, {76, 0}, {13, 2000000}, {38, 16384}, {97, 232448}};
+  } rows[] = {{16, 132}, {75, major ? atoi(major) : 9}, {76, 0}, {13, 2000000}, {38, 16384}, {97, 232448}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].attribute == attribute) *value = rows[i].value;
   return device;
