@@ -86,14 +86,20 @@ int64_t array_bytes(const Array *array) {
   return array->offset + array->extent;
 }
 
-// Strides from the innermost dimension out: compact, or rows padded to 16 bytes and a little more.
+// Strides from the innermost dimension out: compact, or rows padded to 16 bytes and a little more, or (of what is only
+// read) one row for all.
 static void set_strides(Array *array, Random *random, bool multiple) {
   int rank = array->param->rank, bytes = number_bytes(array->param->dtype);
   bool padded = rank > 1 && random_chance(random, multiple ? 50 : 30);
+  bool one_row = rank > 1 && array->param->access == TILE_READ && random_chance(random, 6);
   int64_t pitch = 1, last = 0;
   array->count = 1;
   for (int i = rank - 1; i >= 0; i--) {
-    array->stride[i] = pitch;
+    array->stride[i] = one_row && i == rank - 2 ? 0 : pitch;
+    if (one_row && i == rank - 2) {
+      array->count *= array->shape[i];
+      continue;
+    }
     last += array->shape[i] > 0 ? (array->shape[i] - 1) * pitch : 0;
     array->count *= array->shape[i];
     pitch *= array->shape[i] ? array->shape[i] : 1;
@@ -140,11 +146,13 @@ static bool fill_array(const Case *c, Array *array, Random *random) {
     uint8_t *at = first + place_of(array, i);
     if (array->param->access & TILE_READ) {
       number_encode(dtype, draw_value(c, array->param, random), at);
-      array->value[i] = number_decode(dtype, at);
     } else {
       memcpy(at, unwritten, (size_t)number_bytes(dtype));
     }
   }
+  // Elements may share memory.
+  for (int64_t i = 0; i < array->count && (array->param->access & TILE_READ); i++)
+    array->value[i] = number_decode(dtype, first + place_of(array, i));
   return true;
 }
 
