@@ -27,7 +27,8 @@ typedef struct {
   Options options;
   char name[100];
   Caller caller;
-  TileDevice *gpu;  // NULL: not asked for
+  TileDevice *gpu;       // NULL: not asked for
+  TileDevice *emulator;  // of launches that must fail
   TileModule *gpu_module, *described;
   pthread_mutex_t lock;
   int next, failed, gpu_runs, emu_runs;
@@ -275,16 +276,15 @@ static void run_faults(Suite *suite) {
   char why[WHY] = "";
   bool bad_address = strcmp(suite->options.fault, "address") == 0;
   TileDeviceOptions emulator = {.backend = "emu"};
-  TileDevice *device = NULL;
   bool ok = true;
   if (suite->gpu) {
     ok = faults(suite, suite->gpu, tile_module_kernel(suite->gpu_module, 0), bad_address, why);
     suite->gpu_runs++;
   }
   if (ok && strcmp(suite->options.device, "cuda") != 0) {
-    ok = keep_text(tile_device_open(&emulator, &device), why) &&
-         keep_text(tile_module_load(suite->described, device), why) &&
-         faults(suite, device, tile_module_kernel(suite->described, 0), bad_address, why);
+    ok = keep_text(tile_device_open(&emulator, &suite->emulator), why) &&
+         keep_text(tile_module_load(suite->described, suite->emulator), why) &&
+         faults(suite, suite->emulator, tile_module_kernel(suite->described, 0), bad_address, why);
     suite->emu_runs++;
   }
   suite->options.cases = 1;
@@ -390,6 +390,7 @@ int main(int argc, char **argv) {
   tile_module_close(suite.gpu_module);
   tile_module_close(suite.described);
   tile_device_close(suite.gpu);
+  tile_device_close(suite.emulator);
   caller_close(&suite.caller);
   return !ok ? 2 : suite.failed ? 1 : 0;
 }
