@@ -71,14 +71,15 @@ struct CgModule {
   // The kernel.
   const TirKernel *kernel;
   LLVMValueRef function;
-  LLVMBasicBlockRef entry;  // holds the allocas
-  LLVMValueRef thread;      // thread_idx.x
-  LLVMValueRef warp;        // its warp, the same in all lanes; NULL in a kernel without roles
-  TirThreads active;        // the threads that the ops being emitted are for
-  LLVMValueRef position;    // of this thread among them, from 0
-  LLVMValueRef *scalars;    // by value id
-  CgPlace **places;         // by value id
-  LLVMValueRef *storage;    // by value id of a root: pointer, TMEM address, alloca; of a cell: alloca
+  LLVMBasicBlockRef entry;     // holds the allocas
+  LLVMValueRef thread;         // thread_idx.x
+  LLVMValueRef warp;           // its warp, the same in all lanes; NULL in a kernel without roles
+  LLVMBasicBlockRef arms_end;  // where the arms of the branch in hand meet; NULL outside of one
+  TirThreads active;           // the threads that the ops being emitted are for
+  LLVMValueRef position;       // of this thread among them, from 0
+  LLVMValueRef *scalars;       // by value id
+  CgPlace **places;            // by value id
+  LLVMValueRef *storage;       // by value id of a root: pointer, TMEM address, alloca; of a cell: alloca
   LLVMValueRef (*strides)[TYPE_MAX_RANK];  // by value id of a tensor: i64
   LLVMValueRef *maps;
   CgParallel *parallel;    // the parallel op being emitted over a fragment, or NULL
@@ -123,6 +124,7 @@ typedef struct {
   LLVMValueRef lo, hi, step, go;
   CgDirection direction;
   bool may_wrap;
+  bool enters;         // there is a first round for sure
   LLVMValueRef index;  // from here on cg_begin_loop's
   LLVMBasicBlockRef body, after;
 } CgLoop;

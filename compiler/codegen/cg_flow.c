@@ -85,7 +85,8 @@ CgLoop cg_begin_loop(Cg *cg, CgLoop loop) {
   loop.body = cg_new_block(cg, "loop");
   loop.after = cg_new_block(cg, "done");
   LLVMBasicBlockRef before = LLVMGetInsertBlock(cg->builder);
-  LLVMValueRef enter = and_go(cg, before_end(cg, &loop, loop.lo), loop.go);
+  LLVMValueRef first = loop.enters ? LLVMConstInt(cg->i1, 1, false) : before_end(cg, &loop, loop.lo);
+  LLVMValueRef enter = and_go(cg, first, loop.go);
   LLVMBuildCondBr(cg->builder, enter, loop.body, loop.after);
   LLVMPositionBuilderAtEnd(cg->builder, loop.body);
   loop.index = LLVMBuildPhi(cg->builder, cg->i32, "");
@@ -208,11 +209,13 @@ static bool contains_wait(const TirBlock *block) {
 
 // Direction and bounds of a loop; whether the step after the last round may lead past the end of i32.
 static CgLoop loop_of(Cg *cg, const TirOp *op) {
-  TirRange hi = tir_known_range(op->args[FOR_HI]), step = tir_known_range(op->args[FOR_STEP]);
+  TirRange lo = tir_known_range(op->args[FOR_LO]), hi = tir_known_range(op->args[FOR_HI]),
+           step = tir_known_range(op->args[FOR_STEP]);
   CgLoop loop = {.lo = cg_value(cg, op->args[FOR_LO]), .hi = cg_value(cg, op->args[FOR_HI])};
   loop.step = cg_value(cg, op->args[FOR_STEP]);
   loop.go = op->args[FOR_GO] ? cg->storage[op->args[FOR_GO]->id] : NULL;
   loop.direction = step.lo > 0 ? CG_UP : step.hi < 0 ? CG_DOWN : CG_EITHER;
+  loop.enters = loop.direction == CG_UP && lo.hi < hi.lo;
   loop.may_wrap = (loop.direction != CG_DOWN && hi.hi > INT32_MAX - (step.hi - 1)) ||
                   (loop.direction != CG_UP && hi.lo < INT32_MIN - (step.lo + 1));
   return loop;
@@ -288,6 +291,7 @@ void cg_flow_begin(Cg *cg) {
   cg->thread = cg->position = nvvm_thread_idx(cg);
   cg->active = (TirThreads){0, cg->kernel->threads};
   cg->warp = NULL;
+  cg->arms_end = NULL;
   if (!tir_walk(cg->kernel->body, visit_role, NULL))
     cg->warp = nvvm_shfl_idx(cg, LLVMBuildLShr(cg->builder, cg->thread, cg_i32(cg, WARP_BITS), ""), 0);
 }
@@ -310,21 +314,61 @@ static TirThreads warps_of(TirThreads threads) {
   return (TirThreads){threads.lo / WARP, (threads.hi + WARP - 1) / WARP};
 }
 
+static TirThreads threads_of(const TirOp *role) {
+  return (TirThreads){(int)role->attrs[ROLE_lo], (int)role->attrs[ROLE_hi]};
+}
+
+// Whether the next op is another arm of the branch, both of whole warps: then this arm's threads go past it.
+static bool has_next_arm(const TirOp *role) {
+  const TirOp *next = role->next;
+  return next && next->kind == OP_role && next->attrs[ROLE_arm] && is_whole_warps(threads_of(role)) &&
+         is_whole_warps(threads_of(next));
+}
+
+// Whether this arm is for all threads that the arms before it are not for.
+static bool is_rest(const TirOp *role, TirThreads all) {
+  int rest = tir_thread_count(all);
+  for (const TirOp *arm = role;; arm = arm->prev) {
+    rest -= tir_thread_count(threads_of(arm));
+    if (!arm->attrs[ROLE_arm] || !arm->prev || !has_next_arm(arm->prev)) return rest == 0;
+  }
+}
+
+// Arms become one chain of branches: ptxas looks for set_max_nreg in the arms of one, and takes what stands in a second
+// branch behind it for divergent (C7518).
+static void end_arm(Cg *cg, CgIf branch, LLVMBasicBlockRef end, bool goes_on) {
+  if (!end && !goes_on) {
+    cg_end_if(cg, branch);
+    return;
+  }
+  if (!end) end = cg_new_block(cg, "met");
+  LLVMBuildBr(cg->builder, end);
+  cg->arms_end = goes_on ? end : NULL;
+  if (branch.after) LLVMPositionBuilderAtEnd(cg->builder, branch.after);
+  if (goes_on) return;
+  if (branch.after) LLVMBuildBr(cg->builder, end);
+  LLVMPositionBuilderAtEnd(cg->builder, end);
+}
+
 // Whole warps branch on a warp number that all lanes share (rules S9).
 void emit_role(Cg *cg, const TirOp *op) {
-  TirThreads outer = cg->active, inner = {(int)op->attrs[ROLE_lo], (int)op->attrs[ROLE_hi]};
+  TirThreads outer = cg->active, inner = threads_of(op);
+  LLVMBasicBlockRef end = cg->arms_end;
   LLVMValueRef position = cg->position;
   bool whole = is_whole_warps(inner);
-  CgIf branch = cg_begin_if(cg, whole ? lies_in(cg, cg->warp, warps_of(inner), warps_of(outer))
-                                      : lies_in(cg, cg->thread, inner, outer));
+  bool rest = end && is_rest(op, outer);
+  CgIf branch = cg_begin_if(cg, rest    ? NULL
+                                : whole ? lies_in(cg, cg->warp, warps_of(inner), warps_of(outer))
+                                        : lies_in(cg, cg->thread, inner, outer));
   cg->active = inner;
+  cg->arms_end = NULL;
   cg->position = LLVMBuildSub(cg->builder, cg->thread, cg_i32(cg, inner.lo), "");
   cg->divergent += !whole;
   cg_block(cg, op->bodies[0]);
   cg->divergent -= !whole;
   cg->active = outer;
   cg->position = position;
-  cg_end_if(cg, branch);
+  end_arm(cg, branch, end, has_next_arm(op));
   if (!whole && cg->divergent == 0) nvvm_warp_sync(cg, ALL_LANES);
 }
 

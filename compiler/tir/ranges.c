@@ -207,6 +207,18 @@ static TirRange cell_range(const TirValue *cell) {
   return of.range;
 }
 
+// A device has an SM; and a variant whose guard asks for it has no tensor without elements.
+static bool is_at_least_one(const TirOp *size) {
+  const TirKernel *kernel = size->parent ? size->parent->kernel : NULL;
+  if (strcmp(size->name, TIR_SM_COUNT) == 0) return true;
+  for (int g = 0; kernel && kernel->variant == VARIANT_TMA && g < kernel->guards.len; g++) {
+    const TirOp *tensor = kernel->guards.data[g].tensor->op;
+    for (int d = 0; d < tensor->nargs; d++)
+      if (tensor->args[d] == size->results[0]) return true;
+  }
+  return false;
+}
+
 static TirRange compute(const TirValue *value, int depth) {
   const TirOp *op = value->op;
   int64_t number;
@@ -215,7 +227,7 @@ static TirRange compute(const TirValue *value, int depth) {
   if (op_def(op->kind)->group == GROUP_BINARY) return binary(op, depth - 1);
   if (op->kind == OP_neg) return negate(range_of(op->args[0], depth - 1));
   if (op->kind == OP_select) return join(range_of(op->args[1], depth - 1), range_of(op->args[2], depth - 1));
-  if (op->kind == OP_size) return (TirRange){strcmp(op->name, TIR_SM_COUNT) == 0, INT32_MAX, 1};
+  if (op->kind == OP_size) return (TirRange){is_at_least_one(op), INT32_MAX, 1};
   if (op->kind == OP_get && depth > CELL_DEPTH) return cell_range(op->args[0]);
   if (op->kind == OP_block_count) return (TirRange){1, INT32_MAX, 1};
   if (op->kind == OP_block_idx) return block_index(op, depth - 1);

@@ -51,9 +51,9 @@ static TirOp *first_product(const TirOp *loop, TirValue *buffer) {
   return NULL;
 }
 
-static void move_behind(TirOp *op, TirOp *loop) {
-  tir_remove(op);
-  tir_insert_after(loop, op);
+// Where the loop has a round for sure, the zeros go.
+static bool has_rounds(const TirOp *loop) {
+  return tir_known_range(loop->args[FOR_HI]).lo > tir_known_range(loop->args[FOR_LO]).hi;
 }
 
 static void fold_fill(PassCx *cx, TirOp *fill) {
@@ -68,7 +68,7 @@ static void fold_fill(PassCx *cx, TirOp *fill) {
   b = tir_builder_after(cx->module, loop);
   b.span = fill->span;
   tir_remove(fill);
-  if (tir_known_range(hi).lo > tir_known_range(lo).hi) return;
+  if (has_rounds(loop)) return;
   TirOp *none = tir_if(&b, tir_binary(&b, OP_ge, lo, hi));
   tir_append(none->bodies[0], fill);
 }
@@ -79,8 +79,10 @@ static void move_zeros(TirOp *branch) {
   TirOp *loop = buffer ? loop_behind(branch, buffer) : NULL;
   const TirOp *test = branch->args[0]->op;
   if (loop && first_product(loop, buffer) && test->kind == OP_ge && test->args[0] == loop->args[FOR_LO] &&
-      test->args[1] == loop->args[FOR_HI])
-    move_behind(branch, loop);
+      test->args[1] == loop->args[FOR_HI]) {
+    tir_remove(branch);
+    if (!has_rounds(loop)) tir_insert_after(loop, branch);
+  }
 }
 
 void fold_clears(PassCx *cx, TirKernel *kernel) {

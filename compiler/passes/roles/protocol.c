@@ -1,6 +1,8 @@
 // The barriers by which roles hand work to each other, as plan.h describes them: where each role waits, and where it arrives.
 #include "passes/roles/copy.h"
 
+#include "tir/ranges.h"
+
 // ---- clocks
 
 static TirBuilder builder_in(const RoleCopy *c, TirBlock *block) {
@@ -45,16 +47,17 @@ static void read_clock(RoleCopy *c, Clock *clock) {
   clock->parity = clock->use ? tir_get(&c->b, clock->use) : tir_int(&c->b, 0);
 }
 
+// The remainder says what a cell cannot: that there is a barrier of that number.
 static void step_clock(RoleCopy *c, const Clock *clock) {
   TirBuilder *b = &c->b;
-  TirValue *one = tir_int(b, 1), *zero = tir_int(b, 0);
+  TirValue *one = tir_int(b, 1);
   if (!clock->use) return;
   TirValue *other = tir_binary(b, OP_xor, clock->parity, one);
   if (clock->index) {
-    TirValue *next = tir_binary(b, OP_add, clock->at, one);
-    TirValue *around = tir_binary(b, OP_eq, next, tir_int(b, clock->depth));
-    tir_set(b, clock->index, tir_select(b, around, zero, next));
-    other = tir_select(b, around, other, clock->parity);
+    TirValue *next =
+        tir_binary(b, OP_floormod, tir_binary(b, OP_add, clock->at, one), tir_int(b, clock->depth));
+    tir_set(b, clock->index, next);
+    other = tir_select(b, tir_binary(b, OP_eq, next, tir_int(b, 0)), other, clock->parity);
   }
   tir_set(b, clock->use, other);
 }
@@ -204,13 +207,17 @@ static void wait_for_products(RoleCopy *c, const TirOp *loop, int pending) {
 }
 
 static TirValue *stage_before(TirBuilder *b, TirValue *stage, int stages) {
-  TirValue *first = tir_binary(b, OP_eq, stage, tir_int(b, 0)), *one = tir_int(b, 1);
-  return tir_select(b, first, tir_int(b, stages - 1), tir_binary(b, OP_sub, stage, one));
+  return tir_binary(b, OP_floormod, tir_binary(b, OP_add, stage, tir_int(b, stages - 1)), tir_int(b, stages));
 }
 
 // Gives back the stage before the one at `stage`, if there was a round that used it.
 static void release_before(RoleCopy *c, const Ring *ring, TirValue *stage, TirValue *was) {
   TirBuilder outer = c->b;
+  int64_t known;
+  if (tir_const_int(was, &known) && known) {
+    arrive_by_warps(c, ring->empty, stage_before(&c->b, stage, ring->stages), false);
+    return;
+  }
   TirOp *later = tir_if(&outer, was);
   c->b = builder_in(c, later->bodies[0]);
   arrive_by_warps(c, ring->empty, stage_before(&c->b, stage, ring->stages), false);
@@ -245,7 +252,9 @@ static void drain(RoleCopy *c, Ring *ring) {
   const Clock *clock = clock_of(c, ring, ring->stages);
   TirValue *lo = copy_value(c, ring->loop->args[FOR_LO]), *hi = copy_value(c, ring->loop->args[FOR_HI]);
   wait_for_products(c, ring->loop, 0);
-  release_before(c, ring, tir_get(&c->b, clock->index), tir_binary(&c->b, OP_lt, lo, hi));
+  bool always = tir_known_range(hi).lo > tir_known_range(lo).hi;
+  TirValue *was = always ? tir_bool(&c->b, true) : tir_binary(&c->b, OP_lt, lo, hi);
+  release_before(c, ring, tir_get(&c->b, clock->index), was);
 }
 
 // ---- where the copies call

@@ -6,6 +6,7 @@
 
 #include "passes/sync_check/plan.h"
 #include "passes/sync_check/value.h"
+#include "tir/ranges.h"
 
 enum { MOST = 1 << 22, MAX_LOOPS = 6, MAX_SCENARIOS = 96, PLAIN_SIZE = 1024 };
 
@@ -45,6 +46,8 @@ static bool solve(Scenario *scenario, int variable, const TirOp *loop, int64_t t
     else
       hi = middle;
   }
+  // A variant may be for launches without empty tensors only.
+  if (lo < tir_known_range(scenario->variables[variable].value).lo) return false;
   return turns_with(scenario, variable, lo, loop) == turns;
 }
 
