@@ -4,6 +4,8 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tilec=$1 build=$2
+cases=64
+[ -z "${TILE_TEST_SMALL:-}" ] || cases=16
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "check.sh: $*" >&2; exit 1; }
@@ -14,7 +16,7 @@ fail() { echo "check.sh: $*" >&2; exit 1; }
   exit 1
 }
 "$here/build_cubins.sh" --tilec "$tilec" --few -o "$work/cubins.tar"
-"$here/run_suite.sh" --cubins "$work/cubins.tar" --device emu --build "$build" --cases 64 --out "$work/suite.txt"
+"$here/run_suite.sh" --cubins "$work/cubins.tar" --device emu --build "$build" --cases "$cases" --out "$work/suite.txt"
 
 # Wrong in the sums, wrong around the result: both must be found.
 mkdir "$work/wrong"
