@@ -187,7 +187,7 @@ class Ours:
         if options.kernel.endswith(".ptx"):
             shutil.copy(options.kernel, self.ptx)
         else:
-            subprocess.run([options.tilec, options.kernel, "-o", self.ptx], check=True)
+            subprocess.run([options.tilec, options.kernel, "-o", self.ptx] + (["--arch", options.arch] if options.arch else []), check=True)
         self.text = open(self.ptx).read()
         self.commands = [self.prepare(options, folder, sizes) for sizes in [options.define] + [also.split() for also in options.also]]
 
@@ -361,6 +361,7 @@ def main():
     parser.add_argument("--kernel")
     parser.add_argument("--entry")
     parser.add_argument("--tilec", default="tilec")
+    parser.add_argument("--arch", help="with --tilec: the target")
     parser.add_argument("--tile-run", default="tile-run")
     parser.add_argument("--define", action="append", metavar="NAME=VALUE", help="a size of the kernel; default M=256 N=256 K=512")
     parser.add_argument("--output", default="C")
