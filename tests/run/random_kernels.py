@@ -15,13 +15,13 @@ import tempfile
 import numpy as np
 
 import elementwise as types
-from chance import atomics, base, control, persistent, programs, protocols, reductions, roles, tiles
+from chance import atomics, base, control, persistent, pipelines, programs, protocols, reductions, roles, tiles
 from elementwise import number
 from run_case import CHECKS, SMALL, untouched
 
 KINDS = {"elements": tiles.elements, "moves": tiles.moves, "products": tiles.products, "forms": tiles.forms, "programs": programs.programs,
          "reductions": reductions.reductions, "control": control.control, "atomics": atomics.atomics, "protocols": protocols.protocols, "roles": roles.roles,
-         "persistent": persistent.persistent}
+         "persistent": persistent.persistent, "pipelines": pipelines.pipelines}
 HELD = base.DTYPES  # element types of results
 
 
@@ -46,7 +46,7 @@ def tool(command, what):
 
 
 def launch(tile_run, kernel, inputs, order, compare):
-    command = [tile_run, "chance.ptx", "--device", "emu", "--check", CHECKS, "--order", order]
+    command = [tile_run, "chance.ptx", "--device", "emu", "--check", CHECKS, "--order", order] + (["--sms", str(kernel.sms)] if kernel.sms else [])
     for name, array in inputs.items():
         np.save("in_%s.npy" % name, array)
         command += ["--in", "%s=in_%s.npy" % (name, name)]
@@ -77,7 +77,7 @@ def first_wrong(name, got, want, bad):
 def run(options, kernel, i):
     with open("chance.tile", "w") as file:
         file.write(kernel.text())
-    compile_to = [options.tilec, "chance.tile"] + kernel.options
+    compile_to = [options.tilec, "chance.tile"] + kernel.options + ["--arch", options.arch or kernel.arch]
     problem = tool(compile_to + ["-o", "chance.ptx"], "tilec")
     if not problem and options.ptxas and i % 4 == 0:
         problem = tool(compile_to + ["-o", "chance.cubin"], "tilec with ptxas")
@@ -110,7 +110,7 @@ def one(options, kind, i):
     if not problem:
         return None
     shapes = ", ".join("%s%s" % (n, list(a.shape)) for n, a in kernel.inputs.items())
-    return "%s\n%s (%s): %s\n%s" % (again, kind, ", ".join([shapes] + kernel.options), problem, kernel.text())
+    return "%s\n%s (%s): %s\n%s" % (again, kind, ", ".join([shapes, options.arch or kernel.arch, "%s SMs" % kernel.sms] + kernel.options), problem, kernel.text())
 
 
 def main():
@@ -123,6 +123,7 @@ def main():
     parser.add_argument("--kind", choices=list(KINDS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--no-ptxas", dest="ptxas", action="store_false")
+    parser.add_argument("--arch", help="the target; else each kernel's own")
     parser.add_argument("--show", action="store_true", help="print the text of each kernel instead of running it")
     options = parser.parse_args()
     kinds = [options.kind] if options.kind else list(KINDS)

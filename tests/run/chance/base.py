@@ -18,6 +18,7 @@ class Kernel:
         self.parameters, self.grid, self.threads, self.body = [], "1", 128, []
         self.inputs, self.want, self.blocks = {}, {}, "bx"
         self.dims, self.options = {}, []  # names of sizes by tensor; options of tilec
+        self.arch, self.sms = "sm_100a", None  # the target, and how many SMs the emulated device has
         self.random = None  # inputs of random numbers, C as it should be, and how far each element may be off
 
     def text(self):
