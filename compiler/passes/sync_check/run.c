@@ -286,11 +286,17 @@ static bool step_op(Run *run, Agent *agent, const TirOp *op) {
 
 // --- the schedule ---
 
+// Ops that only compute are free: they are looked at where they are needed.
+static void skip_values(Frame *frame) {
+  while (frame->next && op_def(frame->next->kind)->pure) frame->next = frame->next->next;
+}
+
 // Moves one class as far as it goes. False: it did not move at all.
 static bool move(Run *run, Agent *agent) {
   if (agent->state == AGENT_DONE || agent->state == AGENT_LINGERS) return false;
   if (agent->state != AGENT_RUNS && !sync_can_go_on(run, agent)) return false;
   while (agent->state == AGENT_RUNS && run->result == RUN_FINE) {
+    if (agent->frames.len) skip_values(top(agent));
     if (--run->plan->steps_left < 0) {
       run_unproved(run, run->plan->kernel->body->first, "the kernel takes too many steps to follow them all");
     } else if (agent->frames.len == 0) {
