@@ -102,17 +102,26 @@ static bool starts_block(const Matrices *m, int64_t reg) {
          cg_slice_holds(&m->fragment, &m->slice, reg + NEXT) == OWNED_BY_ALL;
 }
 
+// Warpgroups may share the columns: then a slice is held by some warps, each whole matrices of it.
+static CgIf begin_held(const Matrices *m, int64_t reg) {
+  LLVMValueRef at[TYPE_MAX_RANK];
+  cg_fragment_coordinates(m->cg, &m->fragment, reg, at);
+  return cg_begin_if(m->cg, cg_slice_take(m->cg, &m->fragment, &m->slice, reg, at));
+}
+
 bool cg_store_matrices(Cg *cg, const TirOp *op) {
   Matrices m;
   if (!begin(cg, op, &m)) return false;
   m.fragment = cg_fragment(cg, m.root->layout, &m.root->type);
   find_address(&m);
   for (int64_t reg = 0; reg < m.fragment.registers;) {
-    int count = starts_block(&m, reg) ? MOST_MATRICES : MOST_MATRICES / 2;
-    if (cg_slice_holds(&m.fragment, &m.slice, reg) == OWNED_BY_ALL)
+    CgOwned held = cg_slice_holds(&m.fragment, &m.slice, reg);
+    int count = held == OWNED_BY_ALL && starts_block(&m, reg) ? MOST_MATRICES : MOST_MATRICES / 2;
+    if (held != OWNED_BY_NONE) {
+      CgIf branch = begin_held(&m, reg);
       store_block(&m, reg, count);
-    else
-      count = MOST_MATRICES / 2;
+      cg_end_if(cg, branch);
+    }
     reg += PAIR * count;
   }
   return true;

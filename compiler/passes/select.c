@@ -44,16 +44,6 @@ static void add_waits(PassCx *cx, TirKernel *kernel) {
   }
 }
 
-static void add_guard(PassCx *cx, TirKernel *kernel, TirValue *tensor, bool store) {
-  for (int i = 0; i < kernel->guards.len; i++) {
-    TirGuard *guard = &kernel->guards.data[i];
-    if (guard->tensor != tensor) continue;
-    guard->store = guard->store || store;
-    return;
-  }
-  vec_push(cx->module->arena, &kernel->guards, ((TirGuard){tensor, store}));
-}
-
 // Guards for every TMA copy; true when threads would do one of them for launches that it does not hold for: a copy that
 // does not ask for TMA, of a tensor with sizes known only at launch.
 static bool add_guards(PassCx *cx, TirKernel *kernel) {
@@ -65,7 +55,7 @@ static bool add_guards(PassCx *cx, TirKernel *kernel) {
     TirValue *src, *dst;
     if ((path != PATH_TMA_LOAD && path != PATH_TMA_STORE) || !tile_move(op, &src, &dst)) continue;
     TirValue *tensor = tir_root(path == PATH_TMA_LOAD ? src : dst);
-    add_guard(cx, kernel, tensor, path == PATH_TMA_STORE);
+    tile_guard(cx, kernel, tensor, path == PATH_TMA_STORE);
     bool asked = tile_attr(op, "explicit", 0);
     launch_decides = launch_decides || (!asked && !type_is_static(&tensor->type));
   }

@@ -1,33 +1,36 @@
 // Needs    TIR_SELECTED.
-// Does     Results of products leave by panels. Where a tile in shared memory only hands a fragment to the TMA,
+// Does     Results of products leave by panels. Where a fragment goes to a tensor through a tile in shared memory that does nothing
+//          else, or straight,
 //
 //            copy %acc, %S {path = threads}; …; %t = copy %S, %C[i, j] {path = tma_store}; wait %t
+//            copy %acc, %C[i, j] {path = threads}
 //
-//          the two copies become one, and the tile a ring of slots as wide as the swizzle of a box:
+//          it becomes one op, and the tile a ring of slots as wide as the swizzle of a box:
 //
 //            copy %acc, %C[i, j], _, %S {path = panels}                     (S: slots x rows x columns of a panel)
 //
 //          Threads write a panel without bank conflicts while the one before is on its way; shared memory that is not taken
 //          goes to the stages of the loads. The steps are written out when fragments have their layouts
 //          (store_panels.c): until then this is one op like any other.
-// Leaves   Paths `panels`.
-// Reports  Nothing; a remark says why a tile of a product leaves whole.
+// Leaves   Paths `panels`; guards for tensors that are stored so.
+// Reports  Nothing; a remark says why a result goes another way.
 #include "passes/hazards.h"
 #include "passes/tile.h"
 #include "target/rules.h"
 
-enum { SLOTS = 2, ROWS_OF_SWIZZLE = 8 };
+enum { SLOTS = 2, ROWS_OF_SWIZZLE = 8, RESERVED_BYTES = 4096 };
 
-// A tile written from a fragment, and its way out.
+// A fragment's way to a tensor: into the tile and out, or one op that is both.
 typedef struct {
   TirOp *write, *store;
 } Pair;
 
 typedef struct {
-  TirValue *tile;
+  TirValue *tile;  // NULL: threads store the fragment straight to the tensor
+  Type type;       // of what is stored, in shared memory
   VEC(Pair) pairs;
   const TirOp *at;  // what `why` is about
-  const char *why;  // it leaves whole; NULL: by panels
+  const char *why;  // it goes another way; NULL: by panels
 } Candidate;
 
 typedef struct {
@@ -36,6 +39,7 @@ typedef struct {
   TirOpList all;
   VEC(TirValue *) products;  // fragments that hold results of products
   VEC(Candidate) candidates;
+  int64_t room;  // shared memory for rings that the author has no tile for
 } Stores;
 
 // ---- fragments with results of products
@@ -141,12 +145,13 @@ static bool check_pair(Stores *s, Candidate *c, const Pair *pair) {
   TirValue *fragment = pair->write->args[0];
   if (pair->write->parent != pair->store->parent)
     return refuse(c, pair->store, "it is written in another block than it is stored in");
-  for (TirOp *op = pair->write->next; op != pair->store; op = op->next) {
+  for (TirOp *op = pair->write; op != pair->store; op = op->next) {
     if (!op) return refuse(c, pair->store, "it is stored before it is written");
-    TirOpList inside = {0};
-    if (op->nbodies) inside = tile_collect(s->cx->scratch, op->bodies[0]);
-    bool written = writes(op, fragment) || op->nbodies > 1;
-    for (int i = 0; i < inside.len; i++) written = written || writes(inside.data[i], fragment);
+    bool written = writes(op, fragment);
+    for (int i = 0; i < op->nbodies && !written; i++) {
+      TirOpList inside = tile_collect(s->cx->scratch, op->bodies[i]);
+      for (int k = 0; k < inside.len; k++) written = written || writes(inside.data[k], fragment);
+    }
     if (written) return refuse(c, op, "the fragment changes before the tile is stored");
   }
   TirThreads here = tir_active_threads(pair->store->parent),
@@ -155,38 +160,47 @@ static bool check_pair(Stores *s, Candidate *c, const Pair *pair) {
          refuse(c, pair->store, "threads of several roles store it");
 }
 
-static int64_t panel_columns(const Stores *s, const TirValue *tile) {
-  int span = rule_shared_span(s->cx->target, (TirValue *)tile, true);
-  return span / dtype_bytes(tile->type.dtype);
+static int64_t panel_columns(const Type *type) {
+  return rule_row_span(type) / dtype_bytes(type->dtype);
 }
 
-static bool check_shape(Stores *s, Candidate *c) {
-  const Type *type = &c->tile->type;
-  if (type->rank != 2 || c->tile->op->attrs[ALLOC_plain]) return refuse(c, c->tile->op, "it is no matrix");
-  if (type->shape[0] % ROWS_OF_SWIZZLE) return refuse(c, c->tile->op, "its rows are no multiple of 8");
-  if (panel_columns(s, c->tile) == 0)
-    return refuse(c, c->tile->op, "the bytes of a row are no multiple of 32");
+static Type ring_type(const Type *type) {
+  int64_t columns = panel_columns(type), panels = type->shape[1] / columns;
+  int64_t shape[] = {panels < SLOTS ? panels : SLOTS, type->shape[0], columns};
+  return type_buffer(type->dtype, SPACE_SHARED, 3, shape);
+}
+
+static bool check_shape(Candidate *c) {
+  const Type *type = &c->type;
+  if (c->tile) c->at = c->tile->op;
+  if (type->rank != 2 || (c->tile && c->tile->op->attrs[ALLOC_plain]))
+    return refuse(c, c->at, "it is no matrix");
+  if (type->shape[0] % ROWS_OF_SWIZZLE) return refuse(c, c->at, "its rows are no multiple of 8");
+  if (dtype_bytes(type->dtype) == 0 || rule_row_span(type) == 0)
+    return refuse(c, c->at, "the bytes of a row are no multiple of 32");
   return true;
 }
 
 // A box of the tensor map is a panel.
 static bool check_box(Stores *s, Candidate *c, const Pair *pair) {
   RuleTile to = rule_tile(pair->store->args[1]);
-  int64_t box[TYPE_MAX_RANK], columns = panel_columns(s, c->tile);
+  int64_t box[TYPE_MAX_RANK], columns = panel_columns(&c->type);
   int last = to.root->type.rank - 1;
+  const char *why = rule_tensor_obstacle(&to, true);
+  if (why) return refuse(c, pair->store, why);
   if (to.dim[1] != last) return refuse(c, pair->store, "its rows lie across those of the tensor");
   to.extent[last] = columns;
-  return rule_tma_box(s->cx->target, &to, (int)columns * dtype_bytes(c->tile->type.dtype), box) ||
+  return rule_tma_box(s->cx->target, &to, rule_row_span(&c->type), box) ||
          refuse(c, pair->store, "the TMA has no box for its panels");
 }
 
-static void examine(Stores *s, TirValue *tile) {
-  Candidate c = {.tile = tile};
-  bool ok = find_pairs(s, &c) && c.pairs.len > 0 && check_shape(s, &c);
-  for (int i = 0; i < c.pairs.len && ok; i++)
-    ok = check_pair(s, &c, &c.pairs.data[i]) && check_box(s, &c, &c.pairs.data[i]);
-  vec_push(s->cx->scratch, &s->candidates, c);
+static void examine(Stores *s, Candidate *c) {
+  bool ok = c->pairs.len > 0 && check_shape(c);
+  for (int i = 0; i < c->pairs.len && ok; i++)
+    ok = check_pair(s, c, &c->pairs.data[i]) && check_box(s, c, &c->pairs.data[i]);
 }
+
+// ---- tiles of the author
 
 static TirOp *first_store(const Stores *s, const TirValue *tile) {
   for (int i = 0; i < s->all.len; i++)
@@ -201,6 +215,50 @@ static bool holds_product(const Stores *s, const TirValue *tile) {
       return true;
   }
   return false;
+}
+
+static void find_tile(Stores *s, const TirOp *alloc) {
+  TirValue *tile = alloc->results[0];
+  if (tile->type.space != SPACE_SHARED || !first_store(s, tile) || !holds_product(s, tile)) return;
+  Candidate c = {.tile = tile, .type = tile->type};
+  if (find_pairs(s, &c)) examine(s, &c);
+  vec_push(s->cx->scratch, &s->candidates, c);
+}
+
+// ---- fragments stored straight
+
+// Whether other launches than those for which the TMA reaches the tensor have a kernel.
+static bool may_guard(const Stores *s, const TirValue *tensor) {
+  bool guarded = s->kernel->variant == VARIANT_TMA;
+  for (int i = 0; i < s->kernel->guards.len; i++)
+    guarded = guarded || (s->kernel->guards.data[i].tensor == tensor && s->kernel->guards.data[i].store);
+  return guarded;
+}
+
+static void find_direct(Stores *s, TirOp *op) {
+  TirValue *src, *dst;
+  if (!tile_is(op) || op_path(op) != PATH_THREADS || !tile_move(op, &src, &dst) || !is_product(s, src))
+    return;
+  if (dst->type.space != SPACE_GLOBAL || tile_access(op, 1) != WRITES || src->op->kind != OP_alloc) return;
+  Candidate c = {.type = dst->type, .at = op};
+  c.type.space = SPACE_SHARED;
+  vec_push(s->cx->scratch, &c.pairs, ((Pair){op, op}));
+  examine(s, &c);
+  if (!c.why && !may_guard(s, tir_root(dst)))
+    refuse(&c, op, "no copy by the TMA asks for a kernel of its own");
+  Type ring = c.why ? c.type : ring_type(&c.type);
+  if (!c.why && type_bytes(&ring) > s->room) refuse(&c, op, "shared memory has no room for them");
+  if (!c.why) s->room -= type_bytes(&ring);
+  vec_push(s->cx->scratch, &s->candidates, c);
+}
+
+// What is left when the author's tiles stand there twice, for two stages of them.
+static int64_t room_for_rings(const Stores *s) {
+  int64_t room = s->cx->target->shared_bytes - RESERVED_BYTES;
+  for (int i = 0; i < s->all.len; i++)
+    if (s->all.data[i]->kind == OP_alloc && s->all.data[i]->results[0]->type.space == SPACE_SHARED)
+      room -= 2 * type_bytes(&s->all.data[i]->results[0]->type);
+  return room;
 }
 
 // ---- tensors
@@ -237,13 +295,25 @@ static void check_tensors(Stores *s) {
 // ---- rewriting
 
 static TirValue *make_ring(Stores *s, const Candidate *c) {
-  const Type *type = &c->tile->type;
-  int64_t columns = panel_columns(s, c->tile), panels = type->shape[1] / columns;
-  int64_t shape[] = {panels < SLOTS ? panels : SLOTS, type->shape[0], columns};
-  TirBuilder b = tir_builder_before(s->cx->module, c->tile->op);
-  TirValue *ring = tir_alloc(&b, c->tile->op->name, type_buffer(type->dtype, SPACE_SHARED, 3, shape));
-  ring->name = c->tile->name;
+  const TirValue *tensor = tir_root(c->pairs.data[0].store->args[1]);
+  TirOp *at = c->tile ? c->tile->op : s->kernel->body->first;
+  TirBuilder b = tir_builder_before(s->cx->module, at);
+  Name name = c->tile ? c->tile->op->name
+                      : intern(s->cx->module->names,
+                               text_printf(s->cx->module->arena, "%s_panels", tir_buffer_name(tensor)));
+  b.span = c->pairs.data[0].write->span;
+  TirValue *ring = tir_alloc(&b, name, ring_type(&c->type));
+  ring->name = c->tile ? c->tile->name : name;
   return ring;
+}
+
+static void drop_store(TirOp *store) {
+  for (TirOp *wait = store->next; wait && store->nresults; wait = wait->next) {
+    if (wait->kind != OP_wait || wait->args[0] != store->results[0]) continue;
+    tir_remove(wait);
+    break;
+  }
+  tir_remove(store);
 }
 
 static void join(Stores *s, const Pair *pair, TirValue *ring) {
@@ -251,34 +321,36 @@ static void join(Stores *s, const Pair *pair, TirValue *ring) {
   TirValue *args[] = {pair->write->args[0], pair->store->args[1], NULL, ring};
   TirOp *op = tir_op(&b, pair->write->kind, 4, args, 0, NULL);
   tile_set_attr(op, "path", PATH_PANELS);
-  for (TirOp *wait = pair->store->next; wait; wait = wait->next) {
-    if (wait->kind != OP_wait || wait->args[0] != pair->store->results[0]) continue;
-    tir_remove(wait);
-    break;
-  }
-  tir_remove(pair->write);
-  tir_remove(pair->store);
+  tile_guard(s->cx, s->kernel, tir_root(args[1]), true);
+  if (pair->write != pair->store) tir_remove(pair->write);
+  drop_store(pair->store);
 }
 
 static void rewrite(Stores *s, const Candidate *c) {
   TirValue *ring = make_ring(s, c);
   for (int i = 0; i < c->pairs.len; i++) join(s, &c->pairs.data[i], ring);
-  tir_remove(c->tile->op);
+  if (c->tile) tir_remove(c->tile->op);
 }
 
 static void report(const Stores *s, const Candidate *c) {
-  diag_remark(s->cx->ds, c->at->span, "%s leaves whole, not by panels: %s", tir_buffer_name(c->tile), c->why);
+  if (c->tile)
+    diag_remark(s->cx->ds, c->at->span, "%s leaves whole, not by panels: %s", tir_buffer_name(c->tile),
+                c->why);
+  else
+    diag_remark(s->cx->ds, c->at->span, "%s is stored by threads, not by panels: %s",
+                tir_buffer_name(c->pairs.data[0].write->args[0]), c->why);
 }
 
 bool pass_stores(PassCx *cx, TirKernel *kernel) {
   Stores s = {.cx = cx, .kernel = kernel, .all = tile_collect(cx->scratch, kernel->body)};
   if (kernel->variant == VARIANT_GENERAL) return true;
   find_products(&s);
+  s.room = room_for_rings(&s);
   for (int i = 0; i < s.all.len; i++) {
-    const TirOp *op = s.all.data[i];
-    bool tile = op->kind == OP_alloc && op->results[0]->type.space == SPACE_SHARED;
-    if (tile && first_store(&s, op->results[0]) && holds_product(&s, op->results[0]))
-      examine(&s, op->results[0]);
+    if (s.all.data[i]->kind == OP_alloc)
+      find_tile(&s, s.all.data[i]);
+    else
+      find_direct(&s, s.all.data[i]);
   }
   check_tensors(&s);
   for (int i = 0; i < s.candidates.len; i++) {

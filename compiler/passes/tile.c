@@ -72,6 +72,16 @@ TirValue *tile_ring(const TirOp *op) {
   return NULL;
 }
 
+void tile_guard(PassCx *cx, TirKernel *kernel, TirValue *tensor, bool store) {
+  for (int i = 0; i < kernel->guards.len; i++) {
+    TirGuard *guard = &kernel->guards.data[i];
+    if (guard->tensor != tensor) continue;
+    guard->store = guard->store || store;
+    return;
+  }
+  vec_push(cx->module->arena, &kernel->guards, ((TirGuard){tensor, store}));
+}
+
 bool tile_reduction(const TirOp *op, TileReduction *out) {
   int64_t dim = tile_is(op) ? tile_attr(op, "dim", -1) : -1;
   if (dim < 0) return false;

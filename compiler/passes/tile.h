@@ -20,6 +20,8 @@ unsigned tile_access(const TirOp *op, int i);
 bool tile_move(const TirOp *op, TirValue **src, TirValue **dst);
 // The buffer whose slots the panels of the tile stand in on their way; NULL: the op goes another path.
 TirValue *tile_ring(const TirOp *op);
+// The kernel is for launches where the TMA can reach this tensor; `store`: write it.
+void tile_guard(PassCx *cx, TirKernel *kernel, TirValue *tensor, bool store);
 // An op that folds one dimension of src into dst.
 typedef struct {
   TirValue *src, *dst;

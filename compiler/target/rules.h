@@ -32,11 +32,16 @@ RuleTile rule_tile(TirValue *buffer);
 // otherwise 0, unless its rows are too long for one box dimension. 0 for one that is seen with rows of several lengths.
 int rule_shared_span(const Target *target, TirValue *buffer, bool mma_operand);
 
+// The widest span that divides the rows of a matrix; 0: none does.
+int rule_row_span(const Type *type);
+
 // The box of a TMA copy between `tile` of a tensor and shared memory of that span: as large as the limits
 // allow, and such that the boxes of the tile, in row-major order, fill the shared tile. False: no such box,
 // or too many of them.
 bool rule_tma_box(const Target *target, const RuleTile *tile, int span, int64_t *box);
 
+// Why the TMA cannot reach this part of a tensor; NULL: it can once the guard holds.
+const char *rule_tensor_obstacle(const RuleTile *tile, bool store);
 // Why the TMA cannot carry out a copy between these buffers, whatever its guard says; NULL: it can once the guard holds.
 const char *rule_tma_obstacle(const Target *target, TirValue *src, TirValue *dst);
 bool rule_tma_legal(const Target *target, TirValue *src, TirValue *dst);

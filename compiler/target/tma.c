@@ -44,6 +44,10 @@ static int widest_span(int64_t bytes) {
   return 0;
 }
 
+int rule_row_span(const Type *type) {
+  return widest_span(row_bytes(type));
+}
+
 int rule_shared_span(const Target *target, TirValue *buffer, bool mma_operand) {
   const TirValue *root = tir_root(buffer);
   const Type *type = &root->type;
@@ -154,7 +158,7 @@ static bool fixed_rows_legal(const RuleTile *tile) {
   return inner == DIM_DYNAMIC || tensor->rank == 1 || inner * dtype_bytes(tensor->dtype) % UNIT == 0;
 }
 
-static const char *global_obstacle(const RuleTile *tile, bool store) {
+const char *rule_tensor_obstacle(const RuleTile *tile, bool store) {
   const Type *tensor = &tile->root->type;
   int inner = tensor->rank - 1;
   if (tensor->rank < 1 || !tma_dtype(tensor->dtype)) return "TMA has no such tensor or element type";
@@ -177,7 +181,7 @@ const char *rule_tma_obstacle(const Target *target, TirValue *src, TirValue *dst
   if (src->type.dtype != dst->type.dtype) return "the element types differ";
   if (global->type.rank != shared->type.rank) return "the sides have different numbers of dimensions";
   RuleTile tile = rule_tile(global);
-  const char *why = global_obstacle(&tile, store);
+  const char *why = rule_tensor_obstacle(&tile, store);
   if (!why) why = shared_obstacle(target, shared);
   if (why) return why;
   // The tile's last dimension must be the tensor's: only there the elements are adjacent.

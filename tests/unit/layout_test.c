@@ -232,6 +232,26 @@ static void test_types(Checks *c, Arena *arena) {
   CHECK(c, type_elements(&type) == INT64_MAX && type_bytes(&type) == INT64_MAX);
 }
 
+// Eight threads that access 16 bytes each, at the same columns of eight rows, reach all 32 banks: so store a warp's threads that hold a
+// row each, eight at a time, and so does stmatrix for each of its matrices.
+static void test_banks(Checks *c) {
+  enum { ROWS = 128, SIDE = 8, CHUNK = 16, LINE = 128 };
+  for (int span = 32; span <= 128; span *= 2) {
+    Type type = buffer(DTYPE_bf16, SPACE_SHARED, 2, ROWS, span / 2);
+    Layout layout = {.kind = LAYOUT_SHARED, .span = span, .offset = 0};
+    for (int64_t first = 0; first < ROWS; first += SIDE)
+      for (int64_t column = 0; column < span / 2; column += CHUNK / 2) {
+        unsigned reached = 0;
+        for (int64_t row = first; row < first + SIDE; row++) {
+          int64_t index[] = {row, column}, offset = layout_shared_offset(&layout, &type, index);
+          CHECK_INT(c, offset % CHUNK, 0);
+          reached |= 1u << offset % LINE / CHUNK;
+        }
+        CHECK_INT(c, reached, 0xFF);
+      }
+  }
+}
+
 int main(void) {
   Checks checks = {0};
   Arena *arena = arena_new();
@@ -242,6 +262,7 @@ int main(void) {
   test_replicated(&checks);
   test_project(&checks);
   test_swizzle(&checks);
+  test_banks(&checks);
   test_text(&checks, arena);
   arena_free(arena);
   return check_report(&checks);
