@@ -18,7 +18,7 @@
 #include "passes/tile.h"
 #include "target/rules.h"
 
-enum { SLOTS = 2, ROWS_OF_SWIZZLE = 8, RESERVED_BYTES = 4096 };
+enum { SLOTS = 2, ROWS_OF_SWIZZLE = 8 };
 
 // A fragment's way to a tensor: into the tile and out, or one op that is both.
 typedef struct {

@@ -7,6 +7,8 @@
 
 typedef VEC(TirOp *) TirOpList;
 
+enum { RESERVED_BYTES = 2048 };  // of shared memory, for barriers and small buffers that later passes add
+
 // Every op below the block, in order, bodies after their op; safe to edit the IR while going through it.
 TirOpList tile_collect(Arena *arena, TirBlock *block);
 bool tile_is(const TirOp *op);  // a tile op

@@ -1,8 +1,6 @@
 // Buffers that products and threads use in turn (channels), and how often everything exists (depths).
 #include "passes/roles/plan.h"
 
-enum { RESERVED_BYTES = 2048 };
-
 Channel *plan_channel_of(const RolePlan *p, const TirValue *buffer) {
   const TirValue *root = tir_root((TirValue *)buffer);
   for (int i = 0; i < p->channels.len; i++)
