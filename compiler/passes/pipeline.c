@@ -18,6 +18,7 @@ static const Pass pipeline[] = {
     {"fragments", pass_fragments, TIR_LAID_OUT, TIR_FRAGMENTS, 0, NULL},
     {"tmem", pass_tmem, TIR_FRAGMENTS, TIR_TMEM_PLACED, 0, NULL},
     {"barriers", pass_barriers, TIR_TMEM_PLACED, TIR_SYNCED, 0, NULL},
+    {"narrow", pass_narrow, TIR_SYNCED, 0, 2, NULL},
     {"regions", pass_regions, TIR_SYNCED, 0, 2, NULL},
     {"smem", pass_smem, TIR_SYNCED, TIR_SMEM_PLACED, 0, NULL},
     {"sync-check", pass_sync_check, TIR_SMEM_PLACED, 0, 0, NULL},

@@ -4,6 +4,7 @@
 // over a team of threads, each thread may have kept to its own part: two such ops of one team are not compared.
 #include "passes/sync_check/memory.h"
 
+#include "passes/hazards.h"
 #include "passes/sync_check/explain.h"
 #include "passes/sync_check/plan.h"
 #include "passes/sync_check/run.h"
@@ -71,8 +72,35 @@ static Box through_view(const Leaves *leaves, const TirOp *view, const Box *inne
   return box;
 }
 
-static Box box_of(const Leaves *leaves, const Effect *effect) {
+// The rows of a shared tile that these threads move: as the fragment on the other side gives them out.
+static void keep_to_rows(Box *box, const TirOp *op, const Effect *effect, const ThreadClass *threads) {
+  enum { ROWS, COLUMNS, RANK };
+  const TirValue *fragment = NULL;
+  for (int i = 0; i < op->nargs; i++)
+    if (op->args[i] && op->args[i]->type.kind == TYPE_BUFFER && op->args[i]->type.space == SPACE_FRAGMENT)
+      fragment = op->args[i];
+  if (!fragment || op_path(op) != PATH_THREADS || effect->buffer->type.space != SPACE_SHARED) return;
+  const Type *type = &tir_root((TirValue *)fragment)->type;
+  const Layout *layout = tir_layout(fragment);
+  bool rows = box->rank == RANK && type->rank == RANK && fragment->type.rank == RANK && layout &&
+              fragment->type.shape[ROWS] == type->shape[ROWS] && box->hi[ROWS] + 1 == type->shape[ROWS];
+  TirThreads active = tir_active_threads(op->parent);
+  if (!rows || layout_threads(layout) != tir_thread_count(active)) return;
+  int64_t lo = box->hi[ROWS], hi = 0, last = layout_registers(layout) - 1;
+  for (int t = threads->first; t <= threads->last; t++) {
+    if (!threads->member[t] || t < active.lo || t >= active.hi) continue;
+    int64_t first = layout_element(layout, t - active.lo, 0) / type->shape[COLUMNS];
+    int64_t end = layout_element(layout, t - active.lo, last) / type->shape[COLUMNS];
+    if (first < lo) lo = first;
+    if (end > hi) hi = end;
+  }
+  box->lo[ROWS] = lo;
+  if (hi < box->hi[ROWS]) box->hi[ROWS] = hi;
+}
+
+static Box box_of(const Leaves *leaves, const TirOp *op, const Effect *effect, const ThreadClass *threads) {
   Box box = effect->indices ? element_box(leaves, effect) : whole_box(effect->buffer);
+  if (!effect->indices) keep_to_rows(&box, op, effect, threads);
   const TirValue *buffer = effect->buffer;
   for (; buffer->op->kind == OP_view; buffer = buffer->op->args[0])
     box = through_view(leaves, buffer->op, &box);
@@ -223,7 +251,7 @@ static void touch(Run *run, Agent *agent, const TirOp *op, const Effect *effect,
   access.tile = op_def(op->kind)->group == GROUP_TILE;
   access.share = access.tile ? share_of(op) : NULL;
   access.spread = effect->spread && access.engine == BY_THREADS;
-  access.box = box_of(&leaves, effect);
+  access.box = box_of(&leaves, op, effect, &run->plan->classes[agent->class_index]);
   if (access.engine == BY_STORE)
     access.component = effect->writes ? plan_stores(run->plan, agent->class_index)
                                       : plan_sources(run->plan, agent->class_index);

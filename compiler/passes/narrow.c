@@ -1,0 +1,230 @@
+// Needs    TIR_SYNCED.
+// Does     Lets each warpgroup leave its part of a result on its own. Where the results of products go out by panels
+//          (stores.c) and every warpgroup holds rows of its own, the threads of all of them would meet at each panel for nothing:
+//
+//            sync_threads; copy %acc, %slot; fence; sync_threads; one_thread { copy %slot, %C; … }
+//
+//          becomes, with as many rows of the slot and of the box as a warpgroup has,
+//
+//            role 0-127 { sync }, 128-255 { sync }; copy %acc, %slot; fence;
+//            role 0-127 { sync; one_thread { copy %slot[0:64], %C[0:64]; … } }, 128-255 { sync; one_thread { … } }
+//
+//          So one warpgroup's results leave while another still multiplies: the tensor core does not wait for either.
+// Leaves   TIR_SYNCED. That nothing needed the wider meetings is for sync-check to find, which knows who holds which rows.
+// Reports  Nothing.
+#include "passes/hazards.h"
+#include "passes/meet.h"
+#include "passes/tile.h"
+
+enum { GROUP = 128, ROWS = 0, COLUMNS = 1, MOST_GROUPS = 4 };
+
+typedef struct {
+  PassCx *cx;
+  TirKernel *kernel;
+  TirOp *role;
+  int lo, groups;  // first thread; warpgroups
+  int64_t rows;    // of a warpgroup
+  int ids[MOST_GROUPS];
+  bool maps[64];  // of the kernel: whether these stores use it
+} Narrow;
+
+// ---- whether a role's meetings are only for its panels
+
+static bool is_panel_copy(const TirOp *op) {
+  TirValue *src, *dst;
+  return op_path(op) == PATH_THREADS && tile_move(op, &src, &dst) && tile_is_fragment(src) &&
+         dst->type.space == SPACE_SHARED && src->type.rank == 2 && dst->type.rank == 2;
+}
+
+// Threads g * 128 up to (g + 1) * 128 hold rows g * n up to (g + 1) * n of the whole fragment, for all g.
+static bool holds_rows(const TirValue *fragment, int groups) {
+  const Type *type = &tir_root((TirValue *)fragment)->type;
+  const Layout *layout = tir_layout(fragment);
+  if (type->rank != 2 || type->shape[ROWS] % groups || layout_threads(layout) != groups * GROUP) return false;
+  int64_t share = type->shape[ROWS] / groups * type->shape[COLUMNS], last = layout_registers(layout) - 1;
+  for (int t = 0; t < groups * GROUP; t++)
+    if (layout_element(layout, t, 0) / share != t / GROUP ||
+        layout_element(layout, t, last) / share != t / GROUP)
+      return false;
+  return fragment->type.shape[ROWS] == type->shape[ROWS];
+}
+
+static bool touches_memory(const TirOp *op) {
+  for (int i = 0; i < op->nargs; i++) {
+    if (!tile_access(op, i)) continue;
+    Space space = op->args[i]->type.space;
+    if (space == SPACE_SHARED || (space == SPACE_GLOBAL && tile_access(op, i) & WRITES)) return true;
+  }
+  return false;
+}
+
+static bool fits(Narrow *n, const TirOp *op) {
+  if (op->kind == OP_role || op->kind == OP_sync_warp) return op->kind != OP_role;
+  if (op->kind == OP_atomic || op->kind == OP_atomic_load || op->kind == OP_atomic_store ||
+      op->kind == OP_print)
+    return false;
+  if (op_path(op) == PATH_TMA_LOAD) return false;
+  if (is_panel_copy(op)) {
+    int64_t rows = op->args[0]->type.shape[ROWS] / n->groups;
+    bool same = n->rows == 0 || n->rows == rows;
+    n->rows = rows;
+    return same && holds_rows(op->args[0], n->groups);
+  }
+  if (op_path(op) == PATH_TMA_STORE) {
+    int64_t map = tile_attr(op, "map", -1);
+    if (map < 0 || map >= (int64_t)(sizeof n->maps)) return false;
+    n->maps[map] = true;
+    return true;
+  }
+  return path_is_mma(op_path(op)) || !touches_memory(op);
+}
+
+// The boxes of these stores have all rows of a panel, and no other store has them.
+static bool boxes_fit(const Narrow *n, TirOpList all) {
+  for (int m = 0; m < n->kernel->maps.len && m < (int)(sizeof n->maps); m++) {
+    const TirMap *map = &n->kernel->maps.data[m];
+    int rank = map->tensor->type.rank;
+    if (n->maps[m] && (rank < 2 || map->box[rank - 2] != n->rows * n->groups)) return false;
+  }
+  for (int i = 0; i < all.len; i++) {
+    int64_t map = tile_attr(all.data[i], "map", -1);
+    bool ours = map >= 0 && map < (int64_t)(sizeof n->maps) && n->maps[map];
+    if (ours && !tir_inside(all.data[i], n->role)) return false;
+  }
+  return true;
+}
+
+static bool is_region(const TirOp *op) {
+  return op->kind == OP_one_thread || (op->kind == OP_sync_threads && op->attrs[SYNC_id]);
+}
+
+// What one thread does by itself: only what concerns the stores.
+static bool regions_fit(TirOpList ops) {
+  for (int i = 0; i < ops.len; i++) {
+    if (ops.data[i]->kind != OP_one_thread) continue;
+    for (const TirOp *op = ops.data[i]->bodies[0]->first; op; op = op->next) {
+      bool store = op_path(op) == PATH_TMA_STORE || op->kind == OP_bulk_commit || op->kind == OP_bulk_wait;
+      if (!store && !op_def(op->kind)->pure) return false;
+    }
+  }
+  return true;
+}
+
+static bool find_ids(Narrow *n, TirOpList all) {
+  bool taken[NAMED_BARRIERS] = {true};
+  int found = 0;
+  for (int i = 0; i < all.len; i++)
+    if (all.data[i]->kind == OP_sync_threads && !tir_inside(all.data[i], n->role))
+      taken[all.data[i]->attrs[SYNC_id] % NAMED_BARRIERS] = true;
+  for (int id = NAMED_BARRIERS - 1; id > 0 && found < n->groups; id--)
+    if (!taken[id]) n->ids[found++] = id;
+  return found == n->groups;
+}
+
+static bool can_narrow(Narrow *n, TirOpList all) {
+  TirOpList ops = tile_collect(n->cx->scratch, n->role->bodies[0]);
+  for (int i = 0; i < ops.len; i++)
+    if (!fits(n, ops.data[i])) return false;
+  return n->rows > 0 && regions_fit(ops) && boxes_fit(n, all) && find_ids(n, all);
+}
+
+// ---- carrying it out
+
+static TirValue *rows_of(TirBuilder *b, TirValue *tile, int64_t first, int64_t count) {
+  TirValue *offsets[TYPE_MAX_RANK];
+  int64_t extents[TYPE_MAX_RANK];
+  int rank = tile->type.rank;
+  for (int d = 0; d < rank; d++) {
+    offsets[d] = tir_int(b, d == rank - 2 ? first : 0);
+    extents[d] = d == rank - 2 ? count : tile->type.shape[d];
+  }
+  return tir_view(b, tile, offsets, extents, 0);
+}
+
+static void repeat_for(const Narrow *n, TirBuilder *b, const TirOp *op, int group) {
+  TirValue *args[OP_MAX_OPERANDS];
+  b->span = op->span;
+  for (int i = 0; i < op->nargs; i++)
+    args[i] = tile_access(op, i) ? rows_of(b, op->args[i], group * n->rows, n->rows) : op->args[i];
+  TirOp *copy = tir_op(b, op->kind, op->nargs, args, 0, NULL);
+  for (int i = 0; i < OP_MAX_ATTRS; i++) copy->attrs[i] = op->attrs[i];
+  if (op->kind != OP_sync_threads) return;
+  copy->attrs[SYNC_id] = n->ids[group];
+  copy->attrs[SYNC_count] = GROUP;
+}
+
+static void emit_group(const Narrow *n, TirBuilder *at, TirOp *const *run, int count, int group) {
+  int lo = n->lo + group * GROUP;
+  TirOp *role = tir_role(at, (TirThreads){lo, lo + GROUP});
+  role->attrs[ROLE_arm] = group > 0;
+  TirBuilder b = tir_builder_at_end(n->cx->module, role->bodies[0], at->span);
+  for (int i = 0; i < count; i++) {
+    if (run[i]->kind == OP_sync_threads) {
+      repeat_for(n, &b, run[i], group);
+      continue;
+    }
+    TirOp *one = tir_one_thread(&b);
+    TirBuilder inside = tir_builder_at_end(n->cx->module, one->bodies[0], b.span);
+    for (const TirOp *op = run[i]->bodies[0]->first; op; op = op->next)
+      if (!op_def(op->kind)->pure) repeat_for(n, &inside, op, group);
+  }
+}
+
+// What the regions compute with is computed in front of them.
+static void hoist(TirOp *before, TirOp *const *run, int count) {
+  for (int i = 0; i < count; i++)
+    for (TirOp *op = run[i]->nbodies ? run[i]->bodies[0]->first : NULL, *next; op; op = next) {
+      next = op->next;
+      if (!op_def(op->kind)->pure) continue;
+      tir_remove(op);
+      tir_insert_before(before, op);
+    }
+}
+
+static void narrow_block(const Narrow *n, TirBlock *block) {
+  for (TirOp *op = block->first, *next; op; op = next) {
+    next = op->next;
+    if (!is_region(op)) {
+      for (int i = 0; i < op->nbodies; i++) narrow_block(n, op->bodies[i]);
+      continue;
+    }
+    VEC(TirOp *) run = {0};
+    TirOp *end = op;
+    for (; end && (is_region(end) || op_def(end->kind)->pure); end = end->next)
+      if (is_region(end)) vec_push(n->cx->scratch, &run, end);
+    next = end;
+    for (TirOp *pure = op, *after; pure != end; pure = after) {
+      after = pure->next;
+      if (is_region(pure) || pure == op) continue;
+      tir_remove(pure);
+      tir_insert_before(op, pure);
+    }
+    hoist(op, run.data, run.len);
+    TirBuilder at = tir_builder_before(n->cx->module, op);
+    for (int g = 0; g < n->groups; g++) emit_group(n, &at, run.data, run.len, g);
+    for (int i = 0; i < run.len; i++) tir_remove(run.data[i]);
+  }
+}
+
+static void narrow_boxes(const Narrow *n) {
+  for (int m = 0; m < n->kernel->maps.len && m < (int)(sizeof n->maps); m++) {
+    TirMap *map = &n->kernel->maps.data[m];
+    if (n->maps[m]) map->box[map->tensor->type.rank - 2] = n->rows;
+  }
+}
+
+bool pass_narrow(PassCx *cx, TirKernel *kernel) {
+  TirOpList all = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < all.len; i++) {
+    TirOp *role = all.data[i];
+    if (role->kind != OP_role || role->parent != kernel->body) continue;
+    Narrow n = {.cx = cx, .kernel = kernel, .role = role, .lo = (int)role->attrs[ROLE_lo]};
+    int threads = (int)role->attrs[ROLE_hi] - n.lo;
+    n.groups = threads / GROUP;
+    if (threads % GROUP || n.lo % GROUP || n.groups < 2 || n.groups > MOST_GROUPS || !can_narrow(&n, all))
+      continue;
+    narrow_block(&n, role->bodies[0]);
+    narrow_boxes(&n);
+  }
+  return true;
+}
