@@ -261,6 +261,9 @@ Meeting hazards_between(const Hazards *hazards, const Touch *state, TirOp *op, i
     Touch touch = state[at(hazards, earlier, effect->slot)], writer = writer_of(hazards, op);
     if (by == earlier && effect->access == WRITES && writer != MANY && touch >> WRITER_SHIFT == writer)
       touch &= ~(Touch)(GENERIC_WRITE | TMEM_WRITE);
+    // One thread issues all stores of a range; a meeting would not order what its engine does.
+    if (by == earlier && effect->access == WRITES && op_path(op) == PATH_TMA_STORE)
+      touch &= ~(Touch)ASYNC_WRITE;
     if (effect->space == SPACE_TMEM)
       meet_for_tmem(touch, effect->access, effects.async, &meeting);
     else

@@ -6,6 +6,8 @@
 #include "passes/hazards.h"
 #include "target/rules.h"
 
+enum { MOST_TOGETHER = 16 };
+
 static void wait_for_stores(PassCx *cx, TirBuilder *b, int pending, bool read) {
   TirOp *one = tir_one_thread(b);
   TirBuilder inside = tir_builder_at_end(cx->module, one->bodies[0], b->span);
@@ -28,16 +30,14 @@ static TirValue *slot_of(TirBuilder *b, TirValue *ring, TirValue *number) {
   return tir_view(b, ring, offsets, extents, 1);
 }
 
-static void store_panel(PassCx *cx, TirOp *op, TirValue *number, int64_t start) {
-  TirValue *src, *dst, *ring = tile_ring(op);
-  if (!tile_move(op, &src, &dst)) BUG("%s by panels is no move", op_def(op->kind)->name);
-  int64_t columns = ring->type.shape[2];
-  TirBuilder b = tir_builder_before(cx->module, op);
-  TirValue *slot = slot_of(&b, ring, number);
-  TirOp *write = rule_make_copy(&b, columns_of(&b, src, start, columns), slot);
+static void write_panel(TirBuilder *b, TirOp *op, TirValue *slot, int64_t start) {
+  TirOp *write = rule_make_copy(b, columns_of(b, op->args[0], start, slot->type.shape[1]), slot);
   tile_set_attr(write, "path", PATH_THREADS);
   tile_set_attr(write, "bounded", true);
-  TirOp *store = rule_make_copy(&b, slot, columns_of(&b, dst, start, columns));
+}
+
+static void send_panel(TirBuilder *b, TirOp *op, TirValue *slot, int64_t start) {
+  TirOp *store = rule_make_copy(b, slot, columns_of(b, op->args[1], start, slot->type.shape[1]));
   tile_set_attr(store, "path", PATH_TMA_STORE);
   tile_set_attr(store, "map", tile_attr(op, "map", -1));
 }
@@ -53,20 +53,66 @@ static TirValue *number_of(TirBuilder *b, const TirOp *op, const TirOp *loop, in
   return tir_binary(b, OP_floormod, number, slots);
 }
 
-void store_panels(PassCx *cx, TirOp *op, TirOp *loop, TirOp *first) {
+// A slot as a buffer of its own: what is done with one then asks for nothing to be done about another.
+static TirValue *own_slot(PassCx *cx, TirOp *op) {
+  TirValue *ring = tile_ring(op);
+  TirBuilder b = tir_builder_before(cx->module, ring->op);
+  const int64_t shape[] = {ring->type.shape[1], ring->type.shape[2]};
+  TirValue *slot = tir_alloc(&b, ring->op->name, type_buffer(ring->type.dtype, SPACE_SHARED, 2, shape));
+  slot->name = ring->name;
+  slot->layout = ARENA_NEW(cx->module->arena, Layout);
+  *slot->layout = *ring->layout;
+  return slot;
+}
+
+// With a slot for every panel the threads write all of them before they meet, once.
+static void store_together(PassCx *cx, TirOp *op, TirOp *first, int64_t panels) {
+  int64_t columns = tile_ring(op)->type.shape[2];
+  TirBuilder b = tir_builder_before(cx->module, first), end = tir_builder_before(cx->module, op);
+  TirValue *slots[MOST_TOGETHER];
+  b.span = end.span = op->span;
+  wait_for_stores(cx, &b, 0, false);
+  tir_op(&b, OP_sync_threads, 0, NULL, 0, NULL);
+  for (int64_t i = 0; i < panels; i++) {
+    slots[i] = own_slot(cx, op);
+    write_panel(&b, op, slots[i], i * columns);
+  }
+  for (int64_t i = 0; i < panels; i++) send_panel(&end, op, slots[i], i * columns);
+  tir_remove(tile_ring(op)->op);
+}
+
+static bool is_alone(PassCx *cx, const TirOp *op) {
+  TirOpList all = tile_collect(cx->scratch, op->parent->kernel->body);
+  for (int i = 0; i < all.len; i++)
+    if (all.data[i] != op && tile_ring(all.data[i]) == tile_ring(op)) return false;
+  return true;
+}
+
+static void store_in_turn(PassCx *cx, TirOp *op, TirOp *loop, TirOp *first, int64_t panels) {
   const TirValue *ring = tile_ring(op);
-  int64_t columns = ring->type.shape[2], panels = op->args[0]->type.shape[1] / columns;
-  int pending = (int)ring->type.shape[0] - 1;
+  int64_t columns = ring->type.shape[2], slots = ring->type.shape[0];
   TirBuilder begin = tir_builder_before(cx->module, loop ? loop : first);
   begin.span = op->span;
   wait_for_stores(cx, &begin, 0, false);
   for (int64_t i = 0; i < panels; i++) {
     TirBuilder b = tir_builder_before(cx->module, i ? op : first);
     b.span = op->span;
-    if (loop || i) wait_for_stores(cx, &b, pending, true);
-    tir_op(&b, OP_sync_threads, 0, NULL, 0, NULL);
-    store_panel(cx, op, number_of(&b, op, loop, i), i * columns);
+    bool again = loop || i >= slots;  // the slot was used before
+    if (again) wait_for_stores(cx, &b, (int)slots - 1, true);
+    if (again || i == 0) tir_op(&b, OP_sync_threads, 0, NULL, 0, NULL);
+    TirValue *slot = slot_of(&b, tile_ring(op), number_of(&b, op, loop, i));
+    write_panel(&b, op, slot, i * columns);
+    send_panel(&b, op, slot, i * columns);
   }
+}
+
+void store_panels(PassCx *cx, TirOp *op, TirOp *loop, TirOp *first) {
+  const Type *ring = &tile_ring(op)->type;
+  int64_t panels = op->args[0]->type.shape[1] / ring->shape[2];
+  if (!loop && panels <= ring->shape[0] && panels <= MOST_TOGETHER && is_alone(cx, op))
+    store_together(cx, op, first, panels);
+  else
+    store_in_turn(cx, op, loop, first, panels);
   tir_remove(op);
 }
 

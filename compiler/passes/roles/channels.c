@@ -182,6 +182,19 @@ int64_t plan_shared_bytes(const RolePlan *p) {
   return bytes_of_rings(p) + other_bytes(p);
 }
 
+// What rings leave goes to slots of results that leave by panels, up to one for each panel: then threads that write them wait
+// for none.
+void plan_slots(const RolePlan *p) {
+  int64_t room = p->cx->target->shared_bytes - plan_shared_bytes(p);
+  for (int i = 0; i < p->all.len; i++) {
+    TirValue *ring = tile_ring(p->all.data[i]);
+    if (!ring) continue;
+    int64_t panels = p->all.data[i]->args[0]->type.shape[1] / ring->type.shape[2];
+    int64_t slot = type_bytes(&ring->type) / ring->type.shape[0];
+    for (; ring->type.shape[0] < panels && slot <= room; room -= slot) ring->type.shape[0]++;
+  }
+}
+
 bool plan_depths(RolePlan *p) {
   int64_t room = p->cx->target->shared_bytes - other_bytes(p);
   for (int i = 0; i < p->rings.len; i++) p->rings.data[i].stages = 2;

@@ -66,6 +66,7 @@ bool plan_roles(RolePlan *plan, PassCx *cx, TirKernel *kernel, bool quiet);
 bool plan_channels(RolePlan *plan);
 bool plan_registers(RolePlan *plan);
 bool plan_depths(RolePlan *plan);
+void plan_slots(const RolePlan *plan);  // changes the kernel
 // The loader's threads, and of all roles but the author's.
 int plan_loader_threads(const RolePlan *plan);
 int plan_extra_threads(const RolePlan *plan);

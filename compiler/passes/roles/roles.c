@@ -146,6 +146,8 @@ void emit_roles(RolePlan *p) {
 bool pass_roles(PassCx *cx, TirKernel *kernel) {
   RolePlan plan;
   if (kernel->variant != VARIANT_GENERAL) fold_clears(cx, kernel);
-  if (plan_roles(&plan, cx, kernel, false)) emit_roles(&plan);
+  if (!plan_roles(&plan, cx, kernel, false)) return true;
+  if (plan.by_warpgroups) plan_slots(&plan);
+  emit_roles(&plan);
   return true;
 }
