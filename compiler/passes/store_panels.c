@@ -100,9 +100,10 @@ static void store_in_turn(PassCx *cx, TirOp *op, TirOp *loop, TirOp *first, int6
     bool again = loop || i >= slots;  // the slot was used before
     if (again) wait_for_stores(cx, &b, (int)slots - 1, true);
     if (again || i == 0) tir_op(&b, OP_sync_threads, 0, NULL, 0, NULL);
-    TirValue *slot = slot_of(&b, tile_ring(op), number_of(&b, op, loop, i));
-    write_panel(&b, op, slot, i * columns);
-    send_panel(&b, op, slot, i * columns);
+    TirBuilder at = tir_builder_before(cx->module, op);
+    TirValue *slot = slot_of(&at, tile_ring(op), number_of(&at, op, loop, i));
+    write_panel(&at, op, slot, i * columns);
+    send_panel(&at, op, slot, i * columns);
   }
 }
 
