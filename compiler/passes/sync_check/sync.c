@@ -504,8 +504,11 @@ static bool step_commit(Run *run, Agent *agent, const TirOp *op) {
   int products = plan_products(run->plan, agent->class_index);
   send(run, agent, &barrier->collecting);
   join(barrier->collecting.tmem, agent->acquired, run->plan->ncomponents);
+  // It tells of all products so far, and hands them over: also those that the thread knows from others to be over.
   if (agent->products > barrier->collecting.knows[products])
-    barrier->collecting.knows[products] = barrier->collecting.tmem[products] = agent->products;
+    barrier->collecting.knows[products] = agent->products;
+  if (agent->products > barrier->collecting.tmem[products])
+    barrier->collecting.tmem[products] = agent->products;
   if (known < barrier->phase) return true;
   if (run->plan->barriers.data[number].count == 1) agent->piped[number] = barrier->phase + 1;
   arrive(run, op, number, threads_of(run, agent));

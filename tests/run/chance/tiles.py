@@ -12,6 +12,8 @@ def elements(rng):
     kernel.threads = int(pick(rng, [32, 64, 96, 128, 128, 256, 512, 1024]))
     shape = random_shape(rng, 6000)
     dims, tile, starts, loop = tiling(rng, kernel, shape)
+    while np.prod(tile) > 64 * kernel.threads:  # a thread's iterations are unrolled, and may not be too many (E0530)
+        kernel.threads *= 2
     body, leaves = [], []
     index = ["i", "j", "k", "l"][:len(shape)]
     spot = "[%s]" % ", ".join("%s + %s" % p for p in zip(starts, index))
