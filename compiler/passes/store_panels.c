@@ -65,7 +65,7 @@ static TirValue *own_slot(PassCx *cx, TirOp *op) {
   return slot;
 }
 
-// With a slot for every panel the threads write all of them before they meet, once.
+// With a slot for every panel the threads write all of them before they meet, once. `first` may stand before what makes the values.
 static void store_together(PassCx *cx, TirOp *op, TirOp *first, int64_t panels) {
   int64_t columns = tile_ring(op)->type.shape[2];
   TirBuilder b = tir_builder_before(cx->module, first), end = tir_builder_before(cx->module, op);
@@ -75,7 +75,7 @@ static void store_together(PassCx *cx, TirOp *op, TirOp *first, int64_t panels) 
   tir_op(&b, OP_sync_threads, 0, NULL, 0, NULL);
   for (int64_t i = 0; i < panels; i++) {
     slots[i] = own_slot(cx, op);
-    write_panel(&b, op, slots[i], i * columns);
+    write_panel(&end, op, slots[i], i * columns);
   }
   for (int64_t i = 0; i < panels; i++) send_panel(&end, op, slots[i], i * columns);
   tir_remove(tile_ring(op)->op);
