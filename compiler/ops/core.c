@@ -111,7 +111,7 @@ static const OpDef core_ops[] = {
                   .group = GROUP_MEMORY,
                   .operands = {{.name = "base", .optional = true}},
                   .noperands = 1,
-                  .attrs = {{.name = "plain", .kind = ATTR_BOOL}},
+                  .attrs = {{.name = "plain", .kind = ATTR_BOOL}, {.name = "ordered", .kind = ATTR_BOOL}},
                   .nresults = 1,
                   .named = true},
     [OP_alloc_barrier] =

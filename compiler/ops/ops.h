@@ -139,9 +139,11 @@ bool op_check(const OpCall *call);
 
 // Attribute slots, so that code says attrs[GEMM_trans_b]; the tables in ops/ list them in this order (a unit
 // test compares).
-enum { ALLOC_plain };  // of shared memory: its rows stay adjacent, since it is seen in another shape too
-enum { CONST_bits };   // integer value, or the bits of a double for float types
-enum { INDEX_dim };    // block_idx, block_count: 0 x, 1 y, 2 z
+// Of shared memory. plain: its rows stay adjacent, since it is seen in another shape too; ordered: that stores by the TMA have read
+// it before it is written again is said by the ops, so that pass barriers adds no meeting for it.
+enum { ALLOC_plain, ALLOC_ordered };
+enum { CONST_bits };            // integer value, or the bits of a double for float types
+enum { INDEX_dim };             // block_idx, block_count: 0 x, 1 y, 2 z
 enum { FOR_kind, FOR_stages };  // LoopKind; num_stages, 0 when not given
 // Operands of `for`; GO: a cell, or NULL.
 enum { FOR_LO, FOR_HI, FOR_STEP, FOR_GO, FOR_OPERANDS };

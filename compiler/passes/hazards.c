@@ -34,6 +34,7 @@ typedef struct {
   int slot;
   unsigned access;
   Space space;
+  bool ordered;  // ALLOC_ordered
 } Effect;
 
 typedef struct {
@@ -218,7 +219,9 @@ static bool collect(void *context, TirOp *op) {
     if (arg->type.space == SPACE_FRAGMENT || arg->type.space == SPACE_BARRIER ||
         arg->type.space == SPACE_LOCAL)
       continue;
-    Effect effect = {slot_of(effects->hazards, arg), def->operands[i].access, arg->type.space};
+    const TirOp *root = tir_root(arg)->op;
+    Effect effect = {slot_of(effects->hazards, arg), def->operands[i].access, arg->type.space,
+                     root->kind == OP_alloc && root->attrs[ALLOC_ordered]};
     vec_push(effects->arena, &effects->list, effect);
   }
   return true;
@@ -316,7 +319,7 @@ static Touch touch_of(const Effect *effect, Path path) {
   if (path == PATH_WGMMA) return GENERIC_READ;  // each thread waits for its own warpgroup's reads
   bool store = path == PATH_TMA_STORE;
   if (effect->access & ATOMIC && !store) return ATOMIC_ACCESS | (effect->access & WRITES ? UNFENCED : 0);
-  if (effect->access & READS) touch |= store ? ASYNC_READ : GENERIC_READ;
+  if (effect->access & READS) touch |= !store ? GENERIC_READ : effect->ordered ? 0 : ASYNC_READ;
   if (effect->access & WRITES) touch |= store ? ASYNC_WRITE : GENERIC_WRITE | UNFENCED;
   return touch;
 }

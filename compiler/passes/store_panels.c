@@ -1,6 +1,6 @@
 // A thread's groups of bulk copies finish in order, and one thread stores all panels of a ring. So before panel p it waits
 // until no more than slots - 1 groups are left: the one of panel p - slots is not among them. Before the first panel it waits
-// for all, and until they have arrived: the tile before may have ended in the same slot, or lie where this one does.
+// for all, and until they have arrived: the tile before may have ended in any slot, or lie where this one does.
 #include "passes/store_panels.h"
 
 #include "passes/hazards.h"
@@ -14,6 +14,18 @@ static void wait_for_stores(PassCx *cx, TirBuilder *b, int pending, bool read) {
   TirOp *wait = tir_op(&inside, OP_bulk_wait, 0, NULL, 0, NULL);
   wait->attrs[BULK_pending] = pending;
   wait->attrs[BULK_read] = read;
+}
+
+// Before the first panel of a tile (pending is 0): all slots are free; before others: the one that has been taken longest.
+static void free_slots(PassCx *cx, TirBuilder *b, int64_t pending) {
+  wait_for_stores(cx, b, (int)pending, pending > 0);
+  tir_op(b, OP_sync_threads, 0, NULL, 0, NULL);
+}
+
+static void free_slots_if(PassCx *cx, TirBuilder *b, TirValue *condition, int64_t pending) {
+  TirOp *branch = tir_if(b, condition);
+  TirBuilder inside = tir_builder_at_end(cx->module, branch->bodies[0], b->span);
+  free_slots(cx, &inside, pending);
 }
 
 // Columns `start` up to start + columns of a tile.
@@ -60,6 +72,7 @@ static TirValue *own_slot(PassCx *cx, TirOp *op) {
   const int64_t shape[] = {ring->type.shape[1], ring->type.shape[2]};
   TirValue *slot = tir_alloc(&b, ring->op->name, type_buffer(ring->type.dtype, SPACE_SHARED, 2, shape));
   slot->name = ring->name;
+  slot->op->attrs[ALLOC_ordered] = true;
   slot->layout = ARENA_NEW(cx->module->arena, Layout);
   *slot->layout = *ring->layout;
   return slot;
@@ -71,8 +84,7 @@ static void store_together(PassCx *cx, TirOp *op, TirOp *first, int64_t panels) 
   TirBuilder b = tir_builder_before(cx->module, first), end = tir_builder_before(cx->module, op);
   TirValue *slots[MOST_TOGETHER];
   b.span = end.span = op->span;
-  wait_for_stores(cx, &b, 0, false);
-  tir_op(&b, OP_sync_threads, 0, NULL, 0, NULL);
+  free_slots(cx, &b, 0);
   for (int64_t i = 0; i < panels; i++) {
     slots[i] = own_slot(cx, op);
     write_panel(&end, op, slots[i], i * columns);
@@ -88,18 +100,26 @@ static bool is_alone(PassCx *cx, const TirOp *op) {
   return true;
 }
 
+// What a panel of a round of the loop has to wait for depends on the round.
+static void free_in_round(PassCx *cx, TirBuilder *b, const TirOp *loop, int64_t panel, const Type *ring) {
+  int64_t slots = ring->shape[0], columns = ring->shape[2], extent;
+  TirValue *piece = loop->results[0];
+  if (panel == 0) free_slots_if(cx, b, tir_binary(b, OP_eq, piece, tir_int(b, 0)), 0);
+  if (tir_const_int(loop->args[FOR_HI], &extent) && extent <= slots * columns) return;
+  TirValue *taken = tir_int(b, (slots - panel) * columns);
+  free_slots_if(cx, b, tir_binary(b, OP_ge, piece, taken), slots - 1);
+}
+
 static void store_in_turn(PassCx *cx, TirOp *op, TirOp *loop, TirOp *first, int64_t panels) {
-  const TirValue *ring = tile_ring(op);
-  int64_t columns = ring->type.shape[2], slots = ring->type.shape[0];
-  TirBuilder begin = tir_builder_before(cx->module, loop ? loop : first);
-  begin.span = op->span;
-  wait_for_stores(cx, &begin, 0, false);
+  const Type *ring = &tile_ring(op)->type;
+  int64_t columns = ring->shape[2], slots = ring->shape[0];
   for (int64_t i = 0; i < panels; i++) {
     TirBuilder b = tir_builder_before(cx->module, i ? op : first);
     b.span = op->span;
-    bool again = loop || i >= slots;  // the slot was used before
-    if (again) wait_for_stores(cx, &b, (int)slots - 1, true);
-    if (again || i == 0) tir_op(&b, OP_sync_threads, 0, NULL, 0, NULL);
+    if (loop)
+      free_in_round(cx, &b, loop, i, ring);
+    else if (i == 0 || i >= slots)
+      free_slots(cx, &b, i == 0 ? 0 : slots - 1);
     TirBuilder at = tir_builder_before(cx->module, op);
     TirValue *slot = slot_of(&at, tile_ring(op), number_of(&at, op, loop, i));
     write_panel(&at, op, slot, i * columns);

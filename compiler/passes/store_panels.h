@@ -1,6 +1,6 @@
 // How a tile leaves by panels (path `panels`), step by step: for each panel
 //
-//   one_thread { bulk_wait }          # the store that last read the slot has done so
+//   one_thread { bulk_wait }          # the store that last read the slot has done so; not for a slot that is free
 //   sync_threads
 //   copy %acc[:, p], %ring[slot]      # fence and meeting behind it: pass barriers
 //   copy %ring[slot], %C[:, p] {path = tma_store}

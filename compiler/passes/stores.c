@@ -14,6 +14,7 @@
 //          (store_panels.c): until then this is one op like any other.
 // Leaves   Paths `panels`; guards for tensors that are stored so.
 // Reports  Nothing; a remark says why a result goes another way.
+#include "passes/fragment_layouts.h"
 #include "passes/hazards.h"
 #include "passes/tile.h"
 #include "target/rules.h"
@@ -60,14 +61,20 @@ static bool is_accumulator(const TirOp *op, int i) {
   return path_is_mma(op_path(op)) && tile_access(op, i) == ACCUMULATES;
 }
 
-// What is computed from such a fragment in a Parallel loop will be spread over the threads like it.
+static bool is_own_element(const TirOp *parallel, const TirOp *op, OpKind kind) {
+  return op->kind == kind && tile_is_fragment(op->args[0]) &&
+         fragment_access(parallel, op).kind == ACCESS_IDENTITY;
+}
+
+// What is computed element by element from such a fragment will be spread over the threads like it.
 static bool follow_loop(Stores *s, TirOp *parallel) {
   TirOpList body = tile_collect(s->cx->scratch, parallel->bodies[0]);
   bool reads = false, grew = false;
   for (int i = 0; i < body.len; i++)
-    reads = reads || (body.data[i]->kind == OP_load && is_product(s, body.data[i]->args[0]));
+    reads =
+        reads || (is_own_element(parallel, body.data[i], OP_load) && is_product(s, body.data[i]->args[0]));
   for (int i = 0; i < body.len && reads; i++)
-    if (body.data[i]->kind == OP_store && body.data[i]->args[0]->type.rank == parallel->nresults)
+    if (is_own_element(parallel, body.data[i], OP_store))
       grew = add_product(s, body.data[i]->args[0]) || grew;
   return grew;
 }
@@ -303,6 +310,7 @@ static TirValue *make_ring(Stores *s, const Candidate *c) {
                                text_printf(s->cx->module->arena, "%s_panels", tir_buffer_name(tensor)));
   b.span = c->pairs.data[0].write->span;
   TirValue *ring = tir_alloc(&b, name, ring_type(&c->type));
+  ring->op->attrs[ALLOC_ordered] = true;
   ring->name = c->tile ? c->tile->name : name;
   return ring;
 }
