@@ -93,10 +93,12 @@ static void store_together(PassCx *cx, TirOp *op, TirOp *first, int64_t panels) 
   tir_remove(tile_ring(op)->op);
 }
 
+// Whether nothing else uses the ring, also no steps of another op.
 static bool is_alone(PassCx *cx, const TirOp *op) {
   TirOpList all = tile_collect(cx->scratch, op->parent->kernel->body);
   for (int i = 0; i < all.len; i++)
-    if (all.data[i] != op && tile_ring(all.data[i]) == tile_ring(op)) return false;
+    for (int a = 0; a < all.data[i]->nargs; a++)
+      if (all.data[i] != op && all.data[i]->args[a] == tile_ring(op)) return false;
   return true;
 }
 
