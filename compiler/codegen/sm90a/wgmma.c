@@ -102,7 +102,7 @@ void sm90a_wgmma_pin(Cg *cg, WgmmaRegisters registers) {
 
 void sm90a_wgmma_wait(Cg *cg, int pending, WgmmaRegisters d) {
   Asm a = begin(cg);
-  add_tied(cg, &a, d);
   textbuf_printf(&a.text, "wgmma.wait_group.sync.aligned %d;", pending);
-  call(cg, &a, d);
+  call(cg, &a, (WgmmaRegisters){.type = d.type});
+  sm90a_wgmma_pin(cg, d);
 }

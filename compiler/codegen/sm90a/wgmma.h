@@ -26,10 +26,11 @@ void sm90a_wgmma(Cg *cg, const Wgmma *wgmma, WgmmaRegisters d);
 // wgmma.fence. Takes and returns the accumulators: what computes them stays before it (rules E7).
 void sm90a_wgmma_fence(Cg *cg, WgmmaRegisters accumulators);
 
-// No instruction: what computes these registers stays before it.
+// No instruction: what computes these registers stays before it, what reads them behind it.
 void sm90a_wgmma_pin(Cg *cg, WgmmaRegisters registers);
 
-// wgmma.wait_group. Takes and returns the accumulators: what reads them stays behind it (rules E2).
+// wgmma.wait_group, then a pin of the accumulators: what reads them stays behind it (rules E2), and so do moves of them, which an
+// asm call with the wait itself in it would have before it.
 void sm90a_wgmma_wait(Cg *cg, int pending, WgmmaRegisters d);
 
 #endif
