@@ -113,14 +113,18 @@ static bool forward_one(PassCx *cx, TirKernel *kernel) {
 
 // ---- threads
 
+enum { GROUP = 128, ROWS_OF_GROUP = 64, MANY = 128, MOST_THREADS = 512 };
+
 static bool sees_threads(const TirOp *op) {
   return op->kind == OP_thread_idx || op->kind == OP_role || op->kind == OP_mbar_arrive ||
          (op->kind == OP_sync_threads && op->attrs[SYNC_count]);
 }
 
-// Registers of a thread for all accumulators together, were they spread over one thread.
-static int64_t accumulator_values(TirOpList ops) {
+// Registers of a thread for all accumulators together, were they spread over one thread; and whether two warpgroups would
+// have whole rows of each.
+static int64_t accumulator_values(TirOpList ops, bool *rows_part) {
   int64_t sum = 0;
+  *rows_part = true;
   for (int i = 0; i < ops.len; i++) {
     TirOp *op = ops.data[i];
     if (op->kind != OP_alloc || !tile_is_fragment(op->results[0])) continue;
@@ -130,24 +134,33 @@ static int64_t accumulator_values(TirOpList ops) {
         accumulates = accumulates || (ops.data[k]->args[a] == op->results[0] && tile_is(ops.data[k]) &&
                                       tile_access(ops.data[k], a) == ACCUMULATES);
       if (!accumulates) continue;
-      sum += type_elements(&op->results[0]->type);
+      const Type *type = &op->results[0]->type;
+      sum += type_elements(type);
+      *rows_part = *rows_part && type->rank >= 2 && type->shape[type->rank - 2] % (2 * ROWS_OF_GROUP) == 0;
       break;
     }
   }
   return sum;
 }
 
+// One warpgroup with many accumulators shares them with a second: the epilogue takes half as long, and what one stores leaves
+// under the other's products (docs/performance.md: 0.905 -> 0.933 of cuBLAS at 8192x8192x1024).
+static bool wants_second(const TirKernel *kernel, int64_t values, bool rows_part) {
+  return kernel->threads == GROUP && rows_part && values > GROUP * MANY;
+}
+
 static void add_warpgroups(PassCx *cx, TirKernel *kernel) {
-  enum { MOST_THREADS = 512 };
   TirOpList ops = tile_collect(cx->scratch, kernel->body);
   for (int i = 0; i < ops.len; i++)
     if (sees_threads(ops.data[i])) return;
-  int64_t values = accumulator_values(ops), before = kernel->threads;
+  bool rows_part;
+  int64_t values = accumulator_values(ops, &rows_part), before = kernel->threads;
+  if (wants_second(kernel, values, rows_part)) kernel->threads *= 2;
   while (kernel->threads < MOST_THREADS && values > (int64_t)kernel->threads * cx->target->fragment_registers)
     kernel->threads *= 2;
   if (kernel->threads > before)
     diag_remark(cx->ds, kernel->span,
-                "kernel %s: %d threads instead of %d, so that accumulators of %lld values fit", kernel->name,
+                "kernel %s: %d threads instead of %d, which share accumulators of %lld values", kernel->name,
                 kernel->threads, (int)before, (long long)values);
 }
 
