@@ -288,6 +288,22 @@ static bool check_tensor(const Stores *s, Candidate *c, TirValue *tensor) {
   return true;
 }
 
+// Tells other kernels that what was written before is there: a panel may still be on its way.
+static bool releases(const TirOp *op) {
+  int64_t order = op->kind == OP_atomic_load ? ORDER_RELAXED : tile_attr(op, "order", ORDER_RELAXED);
+  return (order == ORDER_RELEASE || order == ORDER_ACQ_REL || order == ORDER_SEQ_CST) &&
+         op->args[0]->type.space == SPACE_GLOBAL;
+}
+
+static void check_releases(Stores *s) {
+  const TirOp *release = NULL;
+  for (int i = 0; i < s->all.len && !release; i++)
+    if (releases(s->all.data[i])) release = s->all.data[i];
+  for (int i = 0; i < s->candidates.len && release; i++)
+    if (!s->candidates.data[i].why)
+      refuse(&s->candidates.data[i], release, "other kernels are told here that results are there");
+}
+
 static void check_tensors(Stores *s) {
   for (bool refused = true; refused;) {
     refused = false;
@@ -360,6 +376,7 @@ bool pass_stores(PassCx *cx, TirKernel *kernel) {
     else
       find_direct(&s, s.all.data[i]);
   }
+  check_releases(&s);
   check_tensors(&s);
   for (int i = 0; i < s.candidates.len; i++) {
     if (s.candidates.data[i].why)

@@ -65,11 +65,8 @@ bool tile_move(const TirOp *op, TirValue **src, TirValue **dst) {
 }
 
 TirValue *tile_ring(const TirOp *op) {
-  const OpDef *def = op_def(op->kind);
-  if (tile_attr(op, "path", PATH_NONE) != PATH_PANELS) return NULL;
-  for (int i = 0; i < op->nargs && i < def->noperands; i++)
-    if (!strcmp(def->operands[i].name, "ring")) return op->args[i];
-  return NULL;
+  int ring = tile_attr(op, "path", PATH_NONE) == PATH_PANELS ? tile_slot(op, "ring") : -1;
+  return ring >= 0 && ring < op->nargs ? op->args[ring] : NULL;
 }
 
 void tile_guard(PassCx *cx, TirKernel *kernel, TirValue *tensor, bool store) {

@@ -3,7 +3,8 @@
 //   fill C, 0; for k in lo..hi { gemm A, B, C }    ->  for k { gemm A, B, C, clear = (k == lo) }; if lo >= hi { fill C, 0 }
 //   if lo >= hi { fill C, 0 }; for k in lo..hi …   ->  for k …; if lo >= hi { fill C, 0 }
 //
-// Both need that the product comes first in every round (rule P10), and that nothing in between touches C.
+// Both need that the product comes first in every round (rule P10), that nothing in between touches C, and that the loop
+// counts up: lo >= hi then means that it has no round.
 #include "passes/roles/plan.h"
 
 #include "tir/ranges.h"
@@ -31,11 +32,16 @@ static bool touches(TirOp *op, const TirValue *root) {
   return false;
 }
 
+static bool counts_up(const TirOp *loop) {
+  return tir_known_range(loop->args[FOR_STEP]).lo > 0;
+}
+
 // The next loop of products behind the op, with nothing between that touches the buffer.
 static TirOp *loop_behind(TirOp *op, const TirValue *buffer) {
   for (TirOp *next = op->next; next; next = next->next) {
     if (!touches(next, buffer)) continue;
-    return next->kind == OP_for && next->attrs[FOR_kind] == LOOP_PIPELINED ? next : NULL;
+    bool fits = next->kind == OP_for && next->attrs[FOR_kind] == LOOP_PIPELINED && counts_up(next);
+    return fits ? next : NULL;
   }
   return NULL;
 }
