@@ -15,6 +15,7 @@
 #include "passes/hazards.h"
 #include "passes/meet.h"
 #include "passes/tile.h"
+#include "target/rules.h"
 
 enum { GROUP = 128, ROWS = 0, COLUMNS = 1, MOST_GROUPS = 4 };
 
@@ -58,6 +59,16 @@ static bool touches_memory(const TirOp *op) {
   return false;
 }
 
+// Tiles of a tensor that are apart or the same, not shifted: then a row is always the same warpgroup's, and its thread stores in
+// order what it stores there.
+static bool keeps_rows(const TirOp *store) {
+  TirValue *src, *dst;
+  if (!tile_move(store, &src, &dst)) return false;
+  RuleTile tile = rule_tile(dst);
+  int row = tile.root->type.rank - 2;
+  return row >= 0 && tile.start[row].multiple % tile.extent[row] == 0;
+}
+
 static bool fits(Narrow *n, const TirOp *op) {
   if (op->kind == OP_role || op->kind == OP_sync_warp) return op->kind != OP_role;
   if (op->kind == OP_atomic || op->kind == OP_atomic_load || op->kind == OP_atomic_store ||
@@ -72,7 +83,7 @@ static bool fits(Narrow *n, const TirOp *op) {
   }
   if (op_path(op) == PATH_TMA_STORE) {
     int64_t map = tile_attr(op, "map", -1);
-    if (map < 0 || map >= (int64_t)(sizeof n->maps)) return false;
+    if (map < 0 || map >= (int64_t)(sizeof n->maps) || !keeps_rows(op)) return false;
     n->maps[map] = true;
     return true;
   }
