@@ -8,6 +8,7 @@
 #include "passes/sync_check/explain.h"
 #include "passes/sync_check/plan.h"
 #include "passes/sync_check/run.h"
+#include "passes/tile.h"
 
 enum { FAR = INT32_MAX };
 enum { ACCESSES_A_STEP = 8 };  // comparisons count among the steps that a proof may take
@@ -75,12 +76,11 @@ static Box through_view(const Leaves *leaves, const TirOp *view, const Box *inne
 // The rows of a shared tile that these threads move: as the fragment on the other side gives them out.
 static void keep_to_rows(Box *box, const TirOp *op, const Effect *effect, const ThreadClass *threads) {
   enum { ROWS, COLUMNS, RANK };
-  const TirValue *fragment = NULL;
-  for (int i = 0; i < op->nargs; i++)
-    if (op->args[i] && op->args[i]->type.kind == TYPE_BUFFER && op->args[i]->type.space == SPACE_FRAGMENT)
-      fragment = op->args[i];
-  if (!fragment || op_path(op) != PATH_THREADS || effect->buffer->type.space != SPACE_SHARED) return;
-  const Type *type = &tir_root((TirValue *)fragment)->type;
+  TirValue *src, *dst;
+  if (op_path(op) != PATH_THREADS || !tile_move(op, &src, &dst)) return;
+  TirValue *fragment = tile_is_fragment(src) ? src : dst;
+  if (!tile_is_fragment(fragment) || effect->buffer->type.space != SPACE_SHARED) return;
+  const Type *type = &tir_root(fragment)->type;
   const Layout *layout = tir_layout(fragment);
   bool rows = box->rank == RANK && type->rank == RANK && fragment->type.rank == RANK && layout &&
               fragment->type.shape[ROWS] == type->shape[ROWS] && box->hi[ROWS] + 1 == type->shape[ROWS];
