@@ -38,13 +38,18 @@ static bool announces(const TirOp *op, int64_t *bytes) {
   return op->kind == OP_mbar_expect_tx && !op->attrs[EXPECT_arrive] && tir_const_int(op->args[1], bytes);
 }
 
+// Another one of the same array, as far as can be seen: it may be the same all the same.
+static bool may_be_same(TirValue *barrier, TirValue *other) {
+  return tir_root(barrier) == tir_root(other) && !tir_same_value(barrier, other);
+}
+
 // The one arrival on the barrier behind `first`, with nothing but copies and their announcements between.
 static TirOp *arrival_behind(const TirOp *first) {
   for (TirOp *op = first->next; op; op = op->next) {
     int64_t bytes;
-    bool arrives = op->kind == OP_mbar_arrive, same = arrives && tir_same_value(op->args[0], first->args[0]);
-    if (same) return op;
-    if (!op_def(op->kind)->pure && op_path(op) != PATH_TMA_LOAD && !announces(op, &bytes)) return NULL;
+    if (op->kind == OP_mbar_arrive && tir_same_value(op->args[0], first->args[0])) return op;
+    bool announced = announces(op, &bytes) && !may_be_same(op->args[0], first->args[0]);
+    if (!op_def(op->kind)->pure && op_path(op) != PATH_TMA_LOAD && !announced) return NULL;
   }
   return NULL;
 }
