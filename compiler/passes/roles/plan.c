@@ -85,6 +85,7 @@ static bool add_load(RolePlan *p, Ring *ring, TirOp *op) {
   if (is_tile(ring, dst) || plan_ring_of_tile(p, dst))
     return plan_refuse(p, op, "two copies fill the same tile");
   vec_push(p->cx->scratch, &ring->tiles, dst);
+  ring->filled = op;
   return true;
 }
 
@@ -115,9 +116,22 @@ static bool is_pipelined(const TirOp *op) {
   return op->kind == OP_for && op->attrs[FOR_kind] == LOOP_PIPELINED;
 }
 
+// Readers wait for all tiles of a round at its start. The loader would bring the last one only when it is through a ring in between, for
+// which it needs the readers.
+static bool check_nesting(RolePlan *p, const Ring *outer) {
+  for (int i = 0; i < p->rings.len; i++) {
+    TirOp *inner = plan_child(outer->loop->bodies[0], p->rings.data[i].loop);
+    for (const TirOp *op = inner; op; op = op->next)
+      if (op == outer->filled) return plan_refuse(p, op, "a tile is loaded behind a loop that loads others");
+  }
+  return true;
+}
+
 static bool find_rings(RolePlan *p) {
   for (int i = 0; i < p->all.len; i++)
     if (is_pipelined(p->all.data[i]) && !add_ring(p, p->all.data[i])) return false;
+  for (int i = 0; i < p->rings.len; i++)
+    if (!check_nesting(p, &p->rings.data[i])) return false;
   return p->rings.len > 0;
 }
 

@@ -29,6 +29,7 @@ typedef struct {
   VEC(TirValue *) rings;  // likewise, with a first dimension of stages
   int stages;
   RoleSet readers;  // that touch tiles, the loader apart
+  TirOp *filled;    // the last load; the loader's arrival follows it
   TirOp *handed;    // the last op of the body by which threads work on tiles that products read later; NULL
   bool straight;    // the author's threads only multiply: one round's products may run during the next
   int nproducts;    // in the body itself

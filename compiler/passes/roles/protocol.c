@@ -232,18 +232,12 @@ static void end_straight_round(RoleCopy *c, const Ring *ring, const Clock *clock
 
 static void end_ring(RoleCopy *c, Ring *ring) {
   Clock *clock = clock_of(c, ring, ring->stages);
-  if (c->role == ROLE_loader) {
-    TirOp *one = tir_one_thread(&c->b);
-    TirBuilder inside = builder_in(c, one->bodies[0]);
-    TirValue *barrier = one_of(&inside, ring->full, clock->at);
-    tir_op(&inside, OP_mbar_arrive, 1, &barrier, 0, NULL);
-  } else if (c->role == ROLE_products) {
+  if (c->role == ROLE_products)
     commit(c, ring->empty, clock->at);
-  } else if (ring->straight) {
+  else if (c->role == ROLE_author && ring->straight)
     end_straight_round(c, ring, clock);
-  } else {
+  else if (c->role == ROLE_author)
     arrive_by_warps(c, ring->empty, clock->at, false);
-  }
   step_clock(c, clock);
 }
 
@@ -283,13 +277,21 @@ void hand_on(RoleCopy *c, const TirOp *op) {
   if (done && done->straight && c->role == ROLE_author) drain(c, done);
 }
 
+static void arrive_filled(RoleCopy *c, const Ring *ring, TirValue *at) {
+  TirOp *one = tir_one_thread(&c->b);
+  TirBuilder inside = builder_in(c, one->bodies[0]);
+  TirValue *barrier = one_of(&inside, ring->full, at);
+  tir_op(&inside, OP_mbar_arrive, 1, &barrier, 0, NULL);
+}
+
 void copy_load(RoleCopy *c, const TirOp *op) {
   Ring *ring = ring_of_body(c, op->parent);
-  TirValue *barrier = one_of(&c->b, ring->full, clock_of(c, ring, ring->stages)->at);
+  TirValue *at = clock_of(c, ring, ring->stages)->at, *barrier = one_of(&c->b, ring->full, at);
   TirOp *copy = copy_op(c, op, false);
   tile_set_attr(copy, "explicit", true);
   for (int i = 0; i < op_def(op->kind)->noperands; i++)
     if (op_def(op->kind)->operands[i].spaces == 1u << SPACE_BARRIER) copy->args[i] = barrier;
+  if (op == ring->filled) arrive_filled(c, ring, at);
 }
 
 // Products of the tensor core's thread, and those that run on into the next round, are waited for by the protocol alone.
