@@ -11,7 +11,7 @@
 #include "codegen/nvvm.h"
 #include "target/rules.h"
 
-enum { WARP = 32, SIDE = 8, ROW_BYTES = 16, PAIR = 2, MOST_MATRICES = 4 };
+enum { WARP = 32, SIDE = 8, PAIR = 2, MOST_MATRICES = 4 };
 
 typedef struct {
   Cg *cg;

@@ -149,7 +149,7 @@ static void add_role(RolePlan *p, TirOp *op, Role role) {
     map_put(p->sets, at, (void *)(uintptr_t)(plan_roles_of(p, at) | bit));
 }
 
-static bool assign_roles(RolePlan *p) {
+static void assign_roles(RolePlan *p) {
   for (int i = 0; i < p->all.len; i++) {
     TirOp *op = p->all.data[i];
     if (!plan_is_work(op) || tile_outermost(op, OP_parallel) != (op->kind == OP_parallel ? op : NULL))
@@ -157,7 +157,6 @@ static bool assign_roles(RolePlan *p) {
     if (op_path(op) == PATH_WGMMA) p->by_warpgroups = true;
     add_role(p, op, role_of(p, op));
   }
-  return true;
 }
 
 // ---- what each role must be able to work out for itself
@@ -365,6 +364,10 @@ bool plan_roles(RolePlan *p, PassCx *cx, TirKernel *kernel, bool quiet) {
   *p = (RolePlan){.cx = cx, .kernel = kernel, .quiet = quiet, .sets = map_new(cx->scratch)};
   if (kernel->variant == VARIANT_GENERAL) return false;
   p->all = tile_collect(cx->scratch, kernel->body);
-  return find_rings(p) && assign_roles(p) && check_order(p) && check_values(p) && check_sources(p) &&
-         check_rings(p) && plan_channels(p) && plan_registers(p) && check_threads(p) && plan_depths(p);
+  if (!find_rings(p)) return false;
+  assign_roles(p);
+  if (!check_order(p) || !check_values(p) || !check_sources(p) || !check_rings(p) || !plan_channels(p))
+    return false;
+  plan_registers(p);
+  return check_threads(p) && plan_depths(p);
 }

@@ -65,7 +65,7 @@ typedef struct {
 // False: the kernel stays as it is; a remark says why.
 bool plan_roles(RolePlan *plan, PassCx *cx, TirKernel *kernel, bool quiet);
 bool plan_channels(RolePlan *plan);
-bool plan_registers(RolePlan *plan);
+void plan_registers(RolePlan *plan);
 bool plan_depths(RolePlan *plan);
 void plan_slots(const RolePlan *plan);  // changes the kernel
 // The loader's threads, and of all roles but the author's.

@@ -29,14 +29,13 @@ static int64_t accumulators(const RolePlan *p) {
   return sum;
 }
 
-bool plan_registers(RolePlan *p) {
+void plan_registers(RolePlan *p) {
   int groups = p->kernel->threads / GROUP;
-  if (!p->by_warpgroups || groups < 2) return true;
+  if (!p->by_warpgroups || groups < 2) return;
   int share = p->cx->target->registers / (p->kernel->threads + GROUP) / STEP * STEP;
   int least = accumulators(p) > HEAVY ? LEAST : FEW,
       ample = (share * (groups + 1) - least) / groups / STEP * STEP;
-  if (ample <= share) return true;
+  if (ample <= share) return;
   p->spare = least;
   p->ample = ample < MOST ? ample : MOST;
-  return true;
 }
