@@ -132,10 +132,20 @@ static bool find_ids(Narrow *n, TirOpList all) {
   return found == n->groups;
 }
 
+// Whether products read the tile that a copy from a fragment writes: then every warpgroup waits for all of it.
+static bool feeds_products(TirOpList ops, const TirOp *write) {
+  const TirValue *tile = tir_root(write->args[1]);
+  for (int i = 0; i < ops.len; i++)
+    for (int a = 0; a < ops.data[i]->nargs && path_is_mma(op_path(ops.data[i])); a++)
+      if (tile_access(ops.data[i], a) && tir_root(ops.data[i]->args[a]) == tile) return true;
+  return false;
+}
+
 static bool can_narrow(Narrow *n, TirOpList all) {
   TirOpList ops = tile_collect(n->cx->scratch, n->role->bodies[0]);
   for (int i = 0; i < ops.len; i++)
-    if (!fits(n, ops.data[i])) return false;
+    if (!fits(n, ops.data[i]) || (is_panel_copy(ops.data[i]) && feeds_products(ops, ops.data[i])))
+      return false;
   return n->rows > 0 && regions_fit(ops) && boxes_fit(n, all) && find_ids(n, all);
 }
 
