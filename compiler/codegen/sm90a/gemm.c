@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "base/gcd.h"
 #include "codegen/fragment.h"
 #include "codegen/mma_operand.h"
 #include "codegen/nvvm.h"
@@ -155,7 +156,7 @@ static bool begin(Cg *cg, const TirOp *op, Gemm *g) {
   int64_t groups = tir_thread_count(cg->active) / GROUP, blocks = c->shape[0] / ROWS;
   *g = (Gemm){.op = op, .m = c->shape[0], .k = a->shape[trans_a ? 0 : 1]};
   g->shape = target_find_mma(cg->target, a->dtype, op->args[OPERAND_b]->type.dtype, c->dtype);
-  g->down = blocks < groups ? blocks : groups;
+  g->down = base_gcd(blocks, groups);
   int64_t across = groups / g->down;
   g->n = c->shape[1] / across;
   if (!g->shape || blocks % g->down || groups % g->down || c->shape[1] % across ||
