@@ -316,6 +316,11 @@ TileError *run_array_place(RunArray *array, TileDevice *device, TileCall *call) 
   return error ? error : tile_call_tensor(call, array->param->name, &tensor);
 }
 
+void run_array_unplace(RunArray *array, TileDevice *device) {
+  if (array->address) tile_error_free(tile_free(device, array->address - array->zone));
+  array->address = 0;
+}
+
 // `at` is where the zone begins, counted from the tensor's first byte.
 static TileError *check_fill(const RunArray *array, const uint8_t *zone, uint64_t bytes, int64_t at) {
   for (uint64_t i = 0; i < bytes; i++) {

@@ -32,6 +32,8 @@ void run_array_poison(RunArray *array);
 
 // Allocates on the device and copies in; `bind` in the call.
 TileError *run_array_place(RunArray *array, TileDevice *device, TileCall *call);
+// Gives its memory on the device back; nothing where it was not placed. What the device says is not of interest any more.
+void run_array_unplace(RunArray *array, TileDevice *device);
 // Copies back. TILE_FAULT: the kernel wrote into a red zone.
 TileError *run_array_fetch(RunArray *array, TileDevice *device);
 

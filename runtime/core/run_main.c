@@ -484,7 +484,10 @@ int main(int argc, char **argv) {
     else
       status = run_all(&run);
   }
-  for (int i = 0; i < run.narrays; i++) run_array_free(&run.arrays[i]);
+  for (int i = 0; i < run.narrays; i++) {
+    run_array_unplace(&run.arrays[i], run.device);
+    run_array_free(&run.arrays[i]);
+  }
   free(run.arrays);
   tile_call_free(run.call);
   tile_module_close(run.module);
