@@ -26,7 +26,7 @@ typedef struct {
   int lo, groups;  // first thread; warpgroups
   int64_t rows;    // of a warpgroup
   int ids[MOST_GROUPS];
-  bool maps[64];  // of the kernel: whether these stores use it
+  bool *maps;  // of the kernel: whether these stores use it
 } Narrow;
 
 // ---- whether a role's meetings are only for its panels
@@ -83,7 +83,7 @@ static bool fits(Narrow *n, const TirOp *op) {
   }
   if (op_path(op) == PATH_TMA_STORE) {
     int64_t map = tile_attr(op, "map", -1);
-    if (map < 0 || map >= (int64_t)(sizeof n->maps) || !keeps_rows(op)) return false;
+    if (map < 0 || !keeps_rows(op)) return false;
     n->maps[map] = true;
     return true;
   }
@@ -92,14 +92,14 @@ static bool fits(Narrow *n, const TirOp *op) {
 
 // The boxes of these stores have all rows of a panel, and no other store has them.
 static bool boxes_fit(const Narrow *n, TirOpList all) {
-  for (int m = 0; m < n->kernel->maps.len && m < (int)(sizeof n->maps); m++) {
+  for (int m = 0; m < n->kernel->maps.len; m++) {
     const TirMap *map = &n->kernel->maps.data[m];
     int rank = map->tensor->type.rank;
     if (n->maps[m] && (rank < 2 || map->box[rank - 2] != n->rows * n->groups)) return false;
   }
   for (int i = 0; i < all.len; i++) {
     int64_t map = tile_attr(all.data[i], "map", -1);
-    bool ours = map >= 0 && map < (int64_t)(sizeof n->maps) && n->maps[map];
+    bool ours = map >= 0 && n->maps[map];
     if (ours && !tir_inside(all.data[i], n->role)) return false;
   }
   return true;
@@ -228,7 +228,7 @@ static void narrow_block(const Narrow *n, TirBlock *block) {
 }
 
 static void narrow_boxes(const Narrow *n) {
-  for (int m = 0; m < n->kernel->maps.len && m < (int)(sizeof n->maps); m++) {
+  for (int m = 0; m < n->kernel->maps.len; m++) {
     TirMap *map = &n->kernel->maps.data[m];
     if (n->maps[m]) map->box[map->tensor->type.rank - 2] = n->rows;
   }
@@ -240,6 +240,7 @@ bool pass_narrow(PassCx *cx, TirKernel *kernel) {
     TirOp *role = all.data[i];
     if (role->kind != OP_role || role->parent != kernel->body) continue;
     Narrow n = {.cx = cx, .kernel = kernel, .role = role, .lo = (int)role->attrs[ROLE_lo]};
+    n.maps = ARENA_ARRAY(cx->scratch, bool, kernel->maps.len + 1);
     int threads = (int)role->attrs[ROLE_hi] - n.lo;
     n.groups = threads / GROUP;
     if (threads % GROUP || n.lo % GROUP || n.groups < 2 || n.groups > MOST_GROUPS || !can_narrow(&n, all))

@@ -24,25 +24,17 @@ static Uses uses_of(const RolePlan *p, const TirValue *root) {
   Uses uses = {0};
   for (int i = 0; i < p->all.len; i++) {
     TirOp *op = p->all.data[i];
-    if (!plan_is_work(op) || (tile_outermost(op, OP_parallel) && op->kind != OP_parallel)) continue;
-    if (!plan_access(p, op, root)) continue;
+    if (!plan_is_work(op) || !plan_users(p, op, root)) continue;
     uses.home = uses.home ? common(uses.home, op) : op->parent;
-    uses.roles |= plan_roles_of(p, op);
+    uses.roles |= plan_users(p, op, root);
   }
   return uses;
 }
 
 static bool cut_into_segments(RolePlan *p, Channel *channel) {
   for (TirOp *op = channel->home->first; op; op = op->next) {
-    if (!plan_access(p, op, channel->buffer)) continue;
-    RoleSet set = 0;
-    for (Role role = 0; role < ROLES; role++) {
-      if (!plan_has(p, op, role)) continue;
-      for (int i = 0; i < p->all.len; i++)
-        if (plan_is_work(p->all.data[i]) && (p->all.data[i] == op || tir_inside(p->all.data[i], op)) &&
-            plan_roles_of(p, p->all.data[i]) >> role & 1 && plan_access(p, p->all.data[i], channel->buffer))
-          set |= 1u << role;
-    }
+    if (!plan_access(op, channel->buffer)) continue;
+    RoleSet set = plan_users(p, op, channel->buffer);
     if (set & (set - 1)) return plan_refuse(p, op, "threads and products use a buffer in turn inside it");
     Role role = set >> ROLE_products & 1 ? ROLE_products : ROLE_author;
     Segment *last = channel->segments.len ? &channel->segments.data[channel->segments.len - 1] : NULL;

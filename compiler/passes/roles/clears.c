@@ -23,15 +23,6 @@ static TirValue *zeroed(const TirOp *op) {
   return fills && op->args[0]->op->kind == OP_alloc ? op->args[0] : NULL;
 }
 
-static bool touches(TirOp *op, const TirValue *root) {
-  for (int i = 0; i < op->nargs; i++)
-    if (tile_access(op, i) && tir_root(op->args[i]) == root) return true;
-  for (int i = 0; i < op->nbodies; i++)
-    for (TirOp *inner = op->bodies[i]->first; inner; inner = inner->next)
-      if (touches(inner, root)) return true;
-  return false;
-}
-
 static bool counts_up(const TirOp *loop) {
   return tir_known_range(loop->args[FOR_STEP]).lo > 0;
 }
@@ -39,7 +30,7 @@ static bool counts_up(const TirOp *loop) {
 // The next loop of products behind the op, with nothing between that touches the buffer.
 static TirOp *loop_behind(TirOp *op, const TirValue *buffer) {
   for (TirOp *next = op->next; next; next = next->next) {
-    if (!touches(next, buffer)) continue;
+    if (!plan_access(next, buffer)) continue;
     bool fits = next->kind == OP_for && next->attrs[FOR_kind] == LOOP_PIPELINED && counts_up(next);
     return fits ? next : NULL;
   }
@@ -49,7 +40,7 @@ static TirOp *loop_behind(TirOp *op, const TirValue *buffer) {
 // What touches the buffer first in each round, if that is a product of the loop's own body.
 static TirOp *first_product(const TirOp *loop, TirValue *buffer) {
   for (TirOp *op = loop->bodies[0]->first; op; op = op->next) {
-    if (!touches(op, buffer)) continue;
+    if (!plan_access(op, buffer)) continue;
     bool whole = false;
     for (int i = 0; i < op->nargs; i++) whole |= op->args[i] == buffer && tile_access(op, i) == ACCUMULATES;
     return plan_is_product(op) && whole ? op : NULL;

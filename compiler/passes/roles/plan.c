@@ -60,14 +60,22 @@ Ring *plan_ring_of_tile(const RolePlan *p, const TirValue *buffer) {
   return NULL;
 }
 
-unsigned plan_access(const RolePlan *p, TirOp *op, const TirValue *root) {
+unsigned plan_access(TirOp *op, const TirValue *root) {
   unsigned access = 0;
   for (int i = 0; i < op->nargs; i++)
     if (tile_access(op, i) && tir_root(op->args[i]) == root) access |= tile_access(op, i) & ACCUMULATES;
   for (int i = 0; i < op->nbodies; i++)
-    for (TirOp *inner = op->bodies[i]->first; inner; inner = inner->next)
-      access |= plan_access(p, inner, root);
+    for (TirOp *inner = op->bodies[i]->first; inner; inner = inner->next) access |= plan_access(inner, root);
   return access;
+}
+
+RoleSet plan_users(const RolePlan *p, TirOp *op, const TirValue *root) {
+  if (!plan_access(op, root)) return 0;
+  if (plan_is_work(op)) return plan_roles_of(p, op);
+  RoleSet set = 0;
+  for (int i = 0; i < op->nbodies; i++)
+    for (TirOp *inner = op->bodies[i]->first; inner; inner = inner->next) set |= plan_users(p, inner, root);
+  return set;
 }
 
 // ---- rings
@@ -247,9 +255,9 @@ static bool check_sources(RolePlan *p) {
 // ---- tiles
 
 // Whether something in the body before `end` touches the tile.
-static bool touched_before(const RolePlan *p, const Ring *ring, const TirValue *tile, const TirOp *end) {
+static bool touched_before(const Ring *ring, const TirValue *tile, const TirOp *end) {
   for (TirOp *op = ring->loop->bodies[0]->first; op != end; op = op->next)
-    if (plan_access(p, op, tile)) return true;
+    if (plan_access(op, tile)) return true;
   return false;
 }
 
@@ -282,7 +290,7 @@ static TirOp *later(const TirBlock *block, TirOp *a, TirOp *b) {
 static TirOp *thread_before(const RolePlan *p, const Ring *ring, const TirValue *tile, const TirOp *end) {
   TirOp *found = NULL;
   for (TirOp *op = ring->loop->bodies[0]->first; op != end; op = op->next)
-    if (plan_access(p, op, tile) && plan_has(p, op, ROLE_author)) found = op;
+    if (plan_users(p, op, tile) >> ROLE_author & 1) found = op;
   return found;
 }
 
@@ -290,8 +298,8 @@ static TirOp *thread_before(const RolePlan *p, const Ring *ring, const TirValue 
 static bool order_tile(RolePlan *p, Ring *ring, const TirValue *tile, const TirOp *load) {
   const TirOp *product = NULL, *writer = NULL;
   for (TirOp *op = load ? load->next : ring->loop->bodies[0]->first; op; op = op->next) {
-    unsigned access = plan_access(p, op, tile);
-    RoleSet set = access ? plan_roles_of(p, op) : 0;
+    unsigned access = plan_access(op, tile);
+    RoleSet set = plan_users(p, op, tile);
     if (!access) continue;
     bool both = set >> ROLE_products & 1 && set >> ROLE_author & 1;
     if (both) return plan_refuse(p, op, "threads and products use one of its tiles in turn");
@@ -315,7 +323,7 @@ static bool check_tiles(RolePlan *p, Ring *ring) {
     TirOp *load = load_of(ring, tile), *user = NULL;
     if (used_outside(p, ring->loop, tile, &user))
       return plan_refuse(p, user, "one of its tiles is used outside it");
-    if (touched_before(p, ring, tile, load))
+    if (touched_before(ring, tile, load))
       return plan_refuse(p, load, "a tile is used before it is loaded, so its last round's value is");
     if (!order_tile(p, ring, tile, load)) return false;
   }

@@ -90,7 +90,9 @@ bool plan_is_product(const TirOp *op);  // likewise
 // Does something, and is done by one role as a whole: no control around other ops, no declaration.
 bool plan_is_work(const TirOp *op);
 // How `op`, its bodies included, accesses the buffer that is allocated as `root`: READS | WRITES.
-unsigned plan_access(const RolePlan *plan, TirOp *op, const TirValue *root);
+unsigned plan_access(TirOp *op, const TirValue *root);
+// The roles of the work in `op` that accesses it.
+RoleSet plan_users(const RolePlan *plan, TirOp *op, const TirValue *root);
 // The op of `block` that `op` is, or is inside of; NULL: none.
 TirOp *plan_child(const TirBlock *block, TirOp *op);
 bool plan_in_loop(const TirBlock *block);
