@@ -23,6 +23,9 @@ static TileError *load_rows(Gpu *gpu) {
   if (!load(gpu->driver.library, symbol, &gpu->name) && !missing) missing = symbol;
 #include "bench/gpu.def"
 #undef GPU
+#define GPU_OPTIONAL(name, symbol, parameters) load(gpu->driver.library, symbol, &gpu->name);
+#include "bench/gpu_optional.def"
+#undef GPU_OPTIONAL
   if (!missing) return NULL;
   return error_new(TILE_UNAVAILABLE, "the CUDA driver here is too old to measure with: it has no %s",
                    missing);

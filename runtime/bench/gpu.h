@@ -7,12 +7,32 @@
 
 typedef struct CudaGraphRecord *CudaGraph;
 typedef struct CudaGraphExecRecord *CudaGraphExec;
+typedef struct CudaGraphNodeRecord *CudaGraphNode;
+typedef struct CudaKernelRecord *CudaKernel;
+
+// CUDA_KERNEL_NODE_PARAMS_v2: either function or kernel is set.
+typedef struct {
+  CudaFunction function;
+  unsigned grid[3], block[3], shared_bytes;
+  void **parameters, **extra;
+  CudaKernel kernel;
+  CudaContext context;
+} CudaKernelNode;
+
+// CUlaunchAttributeValue, of which only clusters are read here.
+typedef union {
+  unsigned cluster[3];
+  uint64_t words[8];
+} CudaNodeAttribute;
 
 typedef struct {
   Driver driver;
 #define GPU(name, symbol, parameters) CudaResult(*name) parameters;
 #include "bench/gpu.def"
 #undef GPU
+#define GPU_OPTIONAL(name, symbol, parameters) CudaResult(*name) parameters;
+#include "bench/gpu_optional.def"
+#undef GPU_OPTIONAL
   CudaDevice device;
   CudaContext context;
   CudaStream stream;

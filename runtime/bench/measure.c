@@ -27,6 +27,7 @@ static TileError *capture(Measurement *measurement, Arm *arm) {
   CudaResult ended = gpu->capture_end(gpu->stream, &graph);
   if (!error) error = gpu_error(gpu, ended, "cuStreamEndCapture");
   if (!error) error = gpu_error(gpu, gpu->graph_build(&arm->graph, graph, 0), "cuGraphInstantiate");
+  if (!error) graph_nodes_find(gpu, graph, measurement->launches, &arm->nodes);
   if (graph) gpu->graph_free(graph);
   return error;
 }

@@ -3,7 +3,7 @@
 #ifndef TILE_BENCH_MEASURE_H
 #define TILE_BENCH_MEASURE_H
 
-#include "bench/gpu.h"
+#include "bench/graph_nodes.h"
 #include "bench/monitor.h"
 
 typedef struct {
@@ -12,8 +12,9 @@ typedef struct {
   TileError *(*launch)(void *context, int set, CudaStream stream);
   void *context;
   CudaGraphExec graph;
-  double *seconds;  // of one launch, one for each repetition
-  int count;        // of them
+  GraphNodes nodes;  // what the graph consists of
+  double *seconds;   // of one launch, one for each repetition
+  int count;         // of them
 } Arm;
 
 typedef struct {

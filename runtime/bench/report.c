@@ -57,6 +57,21 @@ static void print_arm(FILE *file, const Row *row, const ArmResult *arm) {
   fputc('\n', file);
 }
 
+// Which kernels are behind an algorithm: a name tells tile, stages and cluster.
+static void print_peer_nodes(FILE *file, const Row *row) {
+  char text[320];
+  for (int i = 0; i < row->narms; i++) {
+    const GraphNodes *nodes = &row->arms[i].nodes;
+    if (!row->arms[i].is_peer || nodes->nkernels == 0) continue;
+    for (int k = 0; k < nodes->nkernels; k++) {
+      graph_kernel_text(&nodes->kernels[k], text, sizeof text);
+      fprintf(file, "  %s: %s\n", k == 0 ? "its kernel" : "and", text);
+    }
+    graph_others_text(nodes, text, sizeof text);
+    if (*text) fprintf(file, "  and in each launch: %s\n", text);
+  }
+}
+
 void report_row(FILE *file, const Row *row, bool first) {
   char sizes[80], reasons[160];
   size_text(row->sizes, sizes, sizeof sizes);
@@ -66,6 +81,7 @@ void report_row(FILE *file, const Row *row, bool first) {
   fprintf(file, "%s  (%d launches a graph, %d repetitions, %d sets of buffers; largest difference %.1e)\n",
           sizes, row->launches, row->repetitions, row->sets, row->difference);
   for (int i = 0; i < row->narms; i++) print_arm(file, row, &row->arms[i]);
+  print_peer_nodes(file, row);
   const MonitorSummary *seen = &row->monitor;
   if (seen->samples == 0) return;
   monitor_reasons(seen->reasons, reasons, sizeof reasons);
@@ -109,11 +125,36 @@ static void json_timing(FILE *file, const char *key, const Timing *timing, bool 
   fprintf(file, ", \"tflops\": %.6g}", timing->flops / 1e12);
 }
 
+static void json_numbers(FILE *file, const char *key, const unsigned *numbers) {
+  fprintf(file, ", \"%s\": [%u, %u, %u]", key, numbers[0], numbers[1], numbers[2]);
+}
+
+static void json_kernel(FILE *file, const GraphKernel *kernel) {
+  fputc('{', file);
+  json_text(file, "name", kernel->name);
+  json_numbers(file, "grid", kernel->grid);
+  json_numbers(file, "block", kernel->block);
+  if (kernel->cluster[0]) json_numbers(file, "cluster", kernel->cluster);
+  fprintf(file, ", \"shared\": %u, \"each\": %.3g}", kernel->shared_bytes, kernel->each);
+}
+
+static void json_nodes(FILE *file, const GraphNodes *nodes) {
+  if (nodes->nkernels == 0) return;
+  fputs(", \"kernels\": [", file);
+  for (int i = 0; i < nodes->nkernels; i++) {
+    if (i) fputs(", ", file);
+    json_kernel(file, &nodes->kernels[i]);
+  }
+  fprintf(file, "], \"fills\": %.3g, \"copies\": %.3g, \"others\": %.3g", nodes->fills, nodes->copies,
+          nodes->others);
+}
+
 static void json_arm(FILE *file, const Row *row, const ArmResult *arm) {
   fputs("      {", file);
   json_text(file, "name", arm->name);
   fprintf(file, ", \"peer\": %s", arm->is_peer ? "true" : "false");
   if (*arm->detail) fputs(", ", file), json_text(file, "detail", arm->detail);
+  json_nodes(file, &arm->nodes);
   bool ratio = row->has_peer && !arm->is_peer;
   json_timing(file, "random", &arm->random, ratio);
   if (row->has_zeros) json_timing(file, "zeros", &arm->zeros, ratio);

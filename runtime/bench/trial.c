@@ -231,6 +231,7 @@ static TileError *time_all(Trial *trial) {
   TileError *error = measure_prepare(&trial->measurement, trial->bench->options->slice);
   row->sets = trial->buffers.sets;
   row->launches = trial->measurement.launches;
+  for (int i = 0; i < row->narms; i++) row->arms[i].nodes = trial->arms[i].nodes;
   if (!error) error = time_data(trial, false);
   row->has_zeros = trial->bench->options->zeros;
   if (!error && row->has_zeros) error = buffers_zero(&trial->buffers);

@@ -18,7 +18,8 @@ typedef struct {
 typedef struct {
   char name[64];
   bool is_peer;
-  char detail[40];  // of the peer: which algorithm
+  char detail[40];   // of the peer: which algorithm
+  GraphNodes nodes;  // of its graph
   Timing random, zeros;
   double of_peak;        // of the tensor cores at their highest clock; 0: unknown
   double of_peak_clock;  // and at the clock that was measured

@@ -258,6 +258,17 @@ static void test_json(Checks *checks) {
   free(text);
 }
 
+static void test_nodes(Checks *checks) {
+  char text[200], full[24];
+  const GraphKernel kernel = {.name = "k", .grid = {2, 3, 1}, .block = {32, 4, 1}, .each = 1};
+  graph_others_text(&(GraphNodes){.fills = 2, .copies = 1, .others = 0.5}, text, sizeof text);
+  CHECK_TEXT(checks, text, "2 fills of memory, 1 copy, 0.5 other node");
+  graph_others_text(&(GraphNodes){.nkernels = 1}, text, sizeof text);
+  CHECK_TEXT(checks, text, "");
+  graph_kernel_text(&kernel, full, sizeof full);  // cut, not past the end
+  CHECK_TEXT(checks, full, "k, 2x3x1 blocks of 128 ");
+}
+
 // ---- Processes
 
 static void test_compile(Checks *checks) {
@@ -377,6 +388,7 @@ int main(void) {
   test_samples(&checks);
   test_svg(&checks);
   test_json(&checks);
+  test_nodes(&checks);
   test_compile(&checks);
   test_candidates(&checks);
   test_tuning_lines(&checks, "bench_test.tuning");

@@ -2,7 +2,8 @@
 // three names. Memory is the host's; a launch multiplies the matrices of the three tensor maps that were encoded
 // last (A, B, C in bf16, C = A Bᵀ); time is a counter that launches advance by what they would take at a
 // rate that only the number of CTAs lowers. FAKE_WRONG=1 spoils the last element of every kernel's result, FAKE_FAULT=1 makes every launch fail.
-// FAKE_MAJOR is the first number of the compute capability, else 9.
+// FAKE_MAJOR is the first number of the compute capability, else 9. FAKE_SPLIT=1: cublasLt adds up split sums in a second kernel.
+// With FAKE_OLD defined it is a driver that tells nothing about graphs.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +12,29 @@
 
 static double now, captured;  // seconds
 static bool capturing;
+
+// A node of the graph that is being captured, and of a graph when that is done.
+typedef struct {
+  int type;  // 0 kernel, 1 copy, 2 fill
+  const char *function, *kernel;
+  unsigned grid[3], block[3], shared;
+  unsigned cluster[3];
+} Node;
+
+typedef struct {
+  double seconds;
+  size_t count;
+  Node nodes[];
+} Graph;
+
+enum { MOST_NODES = 8192 };
+static Node nodes[MOST_NODES];
+static size_t nnodes;
+
+static void add_node(Node node) {
+  if (capturing && nnodes < MOST_NODES) nodes[nnodes++] = node;
+}
+
 static uint64_t matrices[3][3];  // address, rows, columns
 static int encoded;
 
@@ -133,9 +157,14 @@ OK(cuModuleLoadDataEx, void **module, const void *image, unsigned count, int *op
 OK(cuModuleUnload, void *module) {
   return module ? 0 : 1;
 }
+// A function is its name.
 OK(cuModuleGetFunction, void **function, void *module, const char *name) {
-  *function = module;
-  return name ? 0 : 1;
+  static char names[64][64];
+  size_t i = 0;
+  while (i < 63 && names[i][0] && strcmp(names[i], name) != 0) i++;
+  snprintf(names[i], sizeof names[i], "%s", name);
+  *function = names[i];
+  return module ? 0 : 1;
 }
 OK(cuFuncSetAttribute, void *function, int attribute, int value) {
   return function && attribute >= 0 && value >= 0 ? 0 : 1;
@@ -188,9 +217,13 @@ OK(cuLaunchKernelEx, const void *launch, void *function, void **params, void **e
   uint64_t m = matrices[2][1], n = matrices[2][2], k = matrices[0][2];
   if (!launch || !function || !params || extra || encoded % 3) return 1;
   if (getenv("FAKE_FAULT")) return 719;
-  uint32_t grid[3];
-  memcpy(grid, launch, sizeof grid);
-  double rate = kernel_rate * (1 - 0.01 * (grid[0] * grid[1] - 1));
+  uint32_t shape[7];
+  memcpy(shape, launch, sizeof shape);
+  double rate = kernel_rate * (1 - 0.01 * (shape[0] * shape[1] - 1));
+  Node node = {.function = function, .shared = shape[6]};
+  memcpy(node.grid, shape, sizeof node.grid);
+  memcpy(node.block, shape + 3, sizeof node.block);
+  add_node(node);
   advance(2.0 * (double)m * (double)n * (double)k / rate);
   if (capturing) return 0;
   uint16_t *c = pointer(matrices[2][0]);
@@ -210,24 +243,66 @@ OK(cuStreamDestroy_v2, void *stream) {
 }
 OK(cuStreamBeginCapture_v2, void *stream, int mode) {
   captured = 0;
+  nnodes = 0;
   capturing = true;
   return stream && mode == 2 ? 0 : 1;
 }
-OK(cuStreamEndCapture, void *stream, void **graph) {
-  double *seconds = malloc(sizeof *seconds);
-  if (!seconds) return 2;
-  *seconds = captured;
-  *graph = seconds;
+OK(cuStreamEndCapture, void *stream, void **out) {
+  Graph *graph = malloc(sizeof *graph + nnodes * sizeof *nodes);
+  if (!graph) return 2;
+  graph->seconds = captured;
+  graph->count = nnodes;
+  memcpy(graph->nodes, nodes, nnodes * sizeof *nodes);
+  *out = graph;
   capturing = false;
   return stream ? 0 : 1;
 }
 OK(cuGraphInstantiateWithFlags, void **exec, void *graph, unsigned long long flags) {
   double *seconds = malloc(sizeof *seconds);
   if (!seconds) return 2;
-  memcpy(seconds, graph, sizeof *seconds);
+  *seconds = ((const Graph *)graph)->seconds;
   *exec = seconds;
   return flags == 0 ? 0 : 1;
 }
+#ifndef FAKE_OLD
+OK(cuGraphGetNodes, void *graph, void **out, size_t *count) {
+  Graph *from = graph;
+  for (size_t i = 0; out && i < *count && i < from->count; i++) out[i] = &from->nodes[i];
+  *count = from->count;
+  return 0;
+}
+OK(cuGraphNodeGetType, void *node, int *type) {
+  *type = ((const Node *)node)->type;
+  return 0;
+}
+OK(cuGraphKernelNodeGetParams_v2, void *node, void *out) {
+  const Node *from = node;
+  struct {
+    const void *function;
+    unsigned shape[7];
+    void **parameters, **extra;
+    const void *kernel, *context;
+  } params = {.function = from->function, .kernel = from->kernel};
+  memcpy(params.shape, from->grid, sizeof from->grid);
+  memcpy(params.shape + 3, from->block, sizeof from->block);
+  params.shape[6] = from->shared;
+  memcpy(out, &params, sizeof params);
+  return from->type == 0 ? 0 : 1;
+}
+OK(cuGraphKernelNodeGetAttribute, void *node, int attribute, void *out) {
+  memset(out, 0, 64);
+  memcpy(out, ((const Node *)node)->cluster, sizeof((const Node *)node)->cluster);
+  return attribute == 4 ? 0 : 1;
+}
+OK(cuFuncGetName, const char **name, void *function) {
+  *name = function;
+  return function ? 0 : 1;
+}
+OK(cuKernelGetName, const char **name, void *kernel) {
+  *name = kernel;
+  return kernel ? 0 : 1;
+}
+#endif
 OK(cuGraphLaunch, void *exec, void *stream) {
   double seconds;
   memcpy(&seconds, exec, sizeof seconds);
@@ -333,6 +408,21 @@ OK(cublasLtMatmulAlgoGetHeuristic, void *handle, void *desc, void *a, void *b, v
   }
   return handle && desc && a && b && c && d && preference ? 0 : 1;
 }
+// What cublasLt launches: it fills its workspace before the product, or adds split sums up after it.
+static void add_peer_nodes(void) {
+  const Node sum = {.function = "splitKreduce_kernel", .grid = {64, 1, 1}, .block = {32, 16, 1}};
+  const Node product = {.kernel = "nvjet_sm90_tst_176x128_64x5_1x2_h_bz_TNN",
+                        .grid = {2, 66, 1},
+                        .block = {384, 1, 1},
+                        .shared = 206 * 1024,
+                        .cluster = {2, 1, 1}};
+  bool split = getenv("FAKE_SPLIT") != NULL;
+  if (!split) add_node((Node){.type = 2});
+  if (split) add_node(sum);  // the driver lists nodes in any order
+  add_node(product);
+  if (split) add_node(sum);
+}
+
 // Transposed A (columns of k) times B, both column-major, gives C (n, m): so b's rows are the columns of c.
 OK(cublasLtMatmul, void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,
    void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
@@ -347,6 +437,7 @@ OK(cublasLtMatmul, void *handle, void *desc, const void *alpha, const void *a, v
       result->columns != m)
     return 1;
   advance(2.0 * (double)m * (double)n * (double)k / peer_rates[index]);
+  add_peer_nodes();
   if (!capturing) multiply(b, a, d, m, n, k);
   return 0;
 }
