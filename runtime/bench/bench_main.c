@@ -7,6 +7,7 @@
 #include "bench/report.h"
 #include "bench/source.h"
 #include "bench/tune.h"
+#include "core/tool.h"
 
 typedef struct {
   BenchOptions options;
@@ -18,35 +19,6 @@ typedef struct {
   Row *rows;
   int nrows;
 } Program;
-
-static int exit_status(const TileError *error) {
-  switch (tile_error_status(error)) {
-  case TILE_OK:
-    return BENCH_OK;
-  case TILE_FINDING:
-    return BENCH_WRONG;
-  case TILE_INVALID:
-  case TILE_UNAVAILABLE:
-    return BENCH_USAGE;
-  case TILE_FAULT:
-  case TILE_HANG:
-    return BENCH_FAULT;
-  }
-  return BENCH_USAGE;
-}
-
-// Prints and frees the error; its exit status.
-static int report(TileError *error) {
-  int status = exit_status(error);
-  if (error) {
-    const char *message = tile_error_message(error);
-    size_t length = strlen(message);
-    fflush(stdout);
-    fprintf(stderr, "tile-bench: %s%s", message, length && message[length - 1] == '\n' ? "" : "\n");
-  }
-  tile_error_free(error);
-  return status;
-}
 
 static TileError *open_all(Program *program) {
   const BenchOptions *options = &program->options;
@@ -188,19 +160,19 @@ static TileError *tune(Program *program) {
 }
 
 static int run(Program *program) {
-  if (program->options.tune) return report(tune(program));
+  if (program->options.tune) return tool_report("tile-bench", tune(program));
   TileError *error = open_all(program);
   if (!error) error = open_sources(program);
   if (!error) error = settle_sizes(program);
   if (!error) error = measure_all(program);
-  return report(error);
+  return tool_report("tile-bench", error);
 }
 
 int main(int argc, char **argv) {
   Program program = {0};
-  int status = BENCH_USAGE;
+  int status = TOOL_USAGE;
   if (bench_options_parse(argc, argv, &program.options)) {
-    status = BENCH_OK;
+    status = TOOL_OK;
     if (program.options.help)
       bench_options_help();
     else if (program.options.version)
@@ -209,6 +181,6 @@ int main(int argc, char **argv) {
       status = run(&program);
   }
   close_all(&program);
-  if (fflush(stdout) != 0 && status == BENCH_OK) status = BENCH_USAGE;
+  if (fflush(stdout) != 0 && status == TOOL_OK) status = TOOL_USAGE;
   return status;
 }

@@ -1,201 +1,95 @@
-// A row a flag: `--flag value` and `--flag=value` are the same, as are `-D N=1` and `-DN=1`.
+// tile-bench's flags.
 #include "bench/options.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/error.h"
+#include "core/tool.h"
 
-__attribute__((format(printf, 1, 2))) static bool usage(const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  fputs("tile-bench: ", stderr);
-  vfprintf(stderr, format, args);
-  fputs(" (tile-bench --help lists everything)\n", stderr);
-  va_end(args);
-  return false;
-}
-
-typedef enum { TEXT, COUNT, NUMBER, SEED, ON, OFF, LIST, SIZES, PEER, LAYOUT } Kind;
-
-static const struct {
-  const char *name;
-  Kind kind;
-  size_t at;  // in BenchOptions
-} rows[] = {
-    {"--kernel", TEXT, offsetof(BenchOptions, kernel)},
-    {"--arch", TEXT, offsetof(BenchOptions, arch)},
-    {"-D", LIST, offsetof(BenchOptions, defines)},
-    {"--fill", LIST, offsetof(BenchOptions, fills)},
-    {"--layout", LAYOUT, offsetof(BenchOptions, layout)},
-    {"--sizes", SIZES, 0},
-    {"--fix-sizes", ON, offsetof(BenchOptions, fix_sizes)},
-    {"--peer", PEER, offsetof(BenchOptions, peer)},
-    {"--cublaslt", TEXT, offsetof(BenchOptions, cublaslt)},
-    {"--heuristics", COUNT, offsetof(BenchOptions, heuristics)},
-    {"--repeat", COUNT, offsetof(BenchOptions, repeat)},
-    {"--seconds", NUMBER, offsetof(BenchOptions, seconds)},
-    {"--warmup", NUMBER, offsetof(BenchOptions, warmup)},
-    {"--slice", NUMBER, offsetof(BenchOptions, slice)},
-    {"--no-zeros", OFF, offsetof(BenchOptions, zeros)},
-    {"--seed", SEED, offsetof(BenchOptions, seed)},
-    {"--json", TEXT, offsetof(BenchOptions, json)},
-    {"--svg", TEXT, offsetof(BenchOptions, svg)},
-    {"--tune", TEXT, offsetof(BenchOptions, tune)},
-    {"--tuning", TEXT, offsetof(BenchOptions, tuning)},
-    {"--cubins", TEXT, offsetof(BenchOptions, cubins)},
-    {"--compile-only", ON, offsetof(BenchOptions, compile_only)},
-    {"--jobs", COUNT, offsetof(BenchOptions, jobs)},
-    {"--help", ON, offsetof(BenchOptions, help)},
-    {"-h", ON, offsetof(BenchOptions, help)},
-    {"--version", ON, offsetof(BenchOptions, version)},
-};
-
-enum { ROWS = sizeof rows / sizeof *rows };
-
-static bool set_count(const char *flag, const char *value, int *out) {
-  char *end;
-  errno = 0;
-  long number = strtol(value, &end, 10);
-  if (end == value || *end || errno || number < 1 || number > INT_MAX)
-    return usage("%s takes a number from 1, not \"%s\"", flag, value);
-  *out = (int)number;
-  return true;
-}
-
-static bool set_number(const char *flag, const char *value, double *out) {
-  char *end;
-  *out = strtod(value, &end);
-  if (end == value || *end || !(*out >= 0) || *out > 3600)
-    return usage("%s takes seconds from 0 to 3600, not \"%s\"", flag, value);
-  return true;
-}
-
-static bool set_seed(const char *flag, const char *value, uint64_t *out) {
-  char *end;
-  errno = 0;
-  *out = strtoull(value, &end, 10);
-  if (end == value || *end || errno || *value == '-')
-    return usage("%s takes a number from 0, not \"%s\"", flag, value);
-  return true;
-}
-
-static bool add_pair(const char *flag, const char *value, BenchList *out) {
-  const char *equals = strchr(value, '=');
-  if (!equals || equals == value || !equals[1]) return usage("%s takes NAME=VALUE, not \"%s\"", flag, value);
-  if (out->count == BENCH_MOST_FLAGS) return usage("%s is given more than %d times", flag, BENCH_MOST_FLAGS);
-  for (int i = 0; i < out->count; i++)
-    if (strncmp(out->data[i], value, (size_t)(equals - value) + 1) == 0)
-      return usage("%s %.*s is given twice", flag, (int)(equals - value), value);
-  out->data[out->count++] = value;
-  return true;
-}
-
-static bool set_sizes(const char *value, BenchOptions *out) {
+static bool set_sizes(const char *program, const char *value, void *options) {
+  BenchOptions *out = options;
   const char *wrong;
   free(out->sizes);
   out->sizes = NULL;
   if (!sizes_parse_list(value, &out->sizes, &out->nsizes, &wrong))
-    return usage("--sizes takes MxNxK or one number for a cube, in a comma list, not \"%.*s\"",
-                 (int)strcspn(wrong, ","), wrong);
+    return tool_usage(program, "--sizes takes MxNxK or one number for a cube, in a comma list, not \"%.*s\"",
+                      (int)strcspn(wrong, ","), wrong);
   if (out->nsizes > BENCH_MOST_SIZES)
-    return usage("--sizes takes at most %d sizes, not %d", BENCH_MOST_SIZES, out->nsizes);
+    return tool_usage(program, "--sizes takes at most %d sizes, not %d", BENCH_MOST_SIZES, out->nsizes);
   return true;
 }
 
-static bool set_peer(const char *value, bool *out) {
-  *out = strcmp(value, "cublaslt") == 0;
-  return *out || strcmp(value, "none") == 0 || usage("--peer is cublaslt or none, not \"%s\"", value);
+static bool set_peer(const char *program, const char *value, void *options) {
+  bool *peer = &((BenchOptions *)options)->peer;
+  *peer = strcmp(value, "cublaslt") == 0;
+  return *peer || strcmp(value, "none") == 0 ||
+         tool_usage(program, "--peer is cublaslt or none, not \"%s\"", value);
 }
 
-static bool set_layout(const char *value, const char **out) {
-  const char *const known[] = {"tn", "nn", "tt", "nt"};
-  *out = value;
-  for (int i = 0; i < 4; i++)
-    if (strcmp(value, known[i]) == 0) return true;
-  return usage("--layout is tn, nn, tt or nt, not \"%s\"", value);
+static bool set_layout(const char *program, const char *value, void *options) {
+  ((BenchOptions *)options)->layout = value;
+  return problem_knows_layout(value) ||
+         tool_usage(program, "--layout is tn, nn, tt or nt, not \"%s\"", value);
 }
 
-static bool set_row(int row, const char *value, BenchOptions *out) {
-  const char *name = rows[row].name;
-  void *slot = (char *)out + rows[row].at;
-  switch (rows[row].kind) {
-  case TEXT:
-    *(const char **)slot = value;
-    return true;
-  case COUNT:
-    return set_count(name, value, slot);
-  case NUMBER:
-    return set_number(name, value, slot);
-  case SEED:
-    return set_seed(name, value, slot);
-  case ON:
-    return *(bool *)slot = true;
-  case OFF:
-    *(bool *)slot = false;
-    return true;
-  case LIST:
-    return add_pair(name, value, slot);
-  case SIZES:
-    return set_sizes(value, out);
-  case PEER:
-    return set_peer(value, slot);
-  case LAYOUT:
-    break;
-  }
-  return set_layout(value, slot);
+static bool add_file(const char *program, const char *file, void *options) {
+  BenchOptions *out = options;
+  if (out->nfiles == BENCH_MOST_FILES) return tool_usage(program, "more than %d files", BENCH_MOST_FILES);
+  out->files[out->nfiles++] = file;
+  return true;
 }
 
-static bool unknown(const char *arg, size_t length) {
-  char word[64];
-  const char *names[ROWS];
-  for (int i = 0; i < ROWS; i++) names[i] = rows[i].name;
-  snprintf(word, sizeof word, "%.*s", (int)length, arg);
-  const char *near = error_nearest(word, names, ROWS);
-  return near ? usage("unknown option %s; did you mean %s?", word, near) : usage("unknown option %s", word);
-}
-
-static bool parse_flag(int argc, char **argv, int *at, BenchOptions *out) {
-  const char *arg = argv[(*at)++];
-  if (strncmp(arg, "-O", 2) == 0 && arg[2] >= '0' && arg[2] <= '3' && !arg[3]) {
-    out->optimise = arg;
-    return true;
-  }
-  bool is_define = strncmp(arg, "-D", 2) == 0;
-  const char *equals = is_define ? NULL : strchr(arg, '=');
-  size_t length = is_define ? 2 : equals ? (size_t)(equals - arg) : strlen(arg);
-  for (int i = 0; i < ROWS; i++) {
-    if (strlen(rows[i].name) != length || memcmp(rows[i].name, arg, length) != 0) continue;
-    bool alone = rows[i].kind == ON || rows[i].kind == OFF;
-    const char *value = equals ? equals + 1 : is_define && arg[2] ? arg + 2 : NULL;
-    if (alone && value) return usage("%s takes no value", rows[i].name);
-    if (!alone && !value && *at == argc) return usage("%s needs a value", rows[i].name);
-    return set_row(i, alone || value ? value : argv[(*at)++], out);
-  }
-  return unknown(arg, length);
-}
+static const FlagRow rows[] = {
+    {"--kernel", FLAG_TEXT, offsetof(BenchOptions, kernel), NULL},
+    {"--arch", FLAG_TEXT, offsetof(BenchOptions, arch), NULL},
+    {"-O", FLAG_LEVEL, offsetof(BenchOptions, optimise), NULL},
+    {"-D", FLAG_PAIRS, offsetof(BenchOptions, defines), NULL},
+    {"--fill", FLAG_PAIRS, offsetof(BenchOptions, fills), NULL},
+    {"--layout", FLAG_SPECIAL, 0, set_layout},
+    {"--sizes", FLAG_SPECIAL, 0, set_sizes},
+    {"--fix-sizes", FLAG_ON, offsetof(BenchOptions, fix_sizes), NULL},
+    {"--peer", FLAG_SPECIAL, 0, set_peer},
+    {"--cublaslt", FLAG_TEXT, offsetof(BenchOptions, cublaslt), NULL},
+    {"--heuristics", FLAG_COUNT, offsetof(BenchOptions, heuristics), NULL},
+    {"--repeat", FLAG_COUNT, offsetof(BenchOptions, repeat), NULL},
+    {"--seconds", FLAG_SECONDS, offsetof(BenchOptions, seconds), NULL},
+    {"--warmup", FLAG_SECONDS, offsetof(BenchOptions, warmup), NULL},
+    {"--slice", FLAG_SECONDS, offsetof(BenchOptions, slice), NULL},
+    {"--no-zeros", FLAG_OFF, offsetof(BenchOptions, zeros), NULL},
+    {"--seed", FLAG_SEED, offsetof(BenchOptions, seed), NULL},
+    {"--json", FLAG_TEXT, offsetof(BenchOptions, json), NULL},
+    {"--svg", FLAG_TEXT, offsetof(BenchOptions, svg), NULL},
+    {"--tune", FLAG_TEXT, offsetof(BenchOptions, tune), NULL},
+    {"--tuning", FLAG_TEXT, offsetof(BenchOptions, tuning), NULL},
+    {"--cubins", FLAG_TEXT, offsetof(BenchOptions, cubins), NULL},
+    {"--compile-only", FLAG_ON, offsetof(BenchOptions, compile_only), NULL},
+    {"--jobs", FLAG_COUNT, offsetof(BenchOptions, jobs), NULL},
+    {"--help", FLAG_LAST, offsetof(BenchOptions, help), NULL},
+    {"-h", FLAG_LAST, offsetof(BenchOptions, help), NULL},
+    {"--version", FLAG_LAST, offsetof(BenchOptions, version), NULL},
+};
 
 static bool check_together(const BenchOptions *options) {
-  if (options->nfiles == 0) return usage("no file to measure");
-  if (options->tune && options->nfiles != 1) return usage("--tune takes one file, not %d", options->nfiles);
+  if (options->nfiles == 0) return tool_usage("tile-bench", "no file to measure");
+  if (options->tune && options->nfiles != 1)
+    return tool_usage("tile-bench", "--tune takes one file, not %d", options->nfiles);
   if (options->tune && options->fix_sizes)
-    return usage("--tune tries candidates for sizes given at launch: leave out --fix-sizes");
+    return tool_usage("tile-bench",
+                      "--tune tries candidates for sizes given at launch: leave out --fix-sizes");
   if (options->compile_only && (!options->tune || !options->cubins))
-    return usage("--compile-only goes with --tune SPEC and --cubins DIR");
+    return tool_usage("tile-bench", "--compile-only goes with --tune SPEC and --cubins DIR");
   if (options->tune && (options->json || options->svg))
-    return usage("--json and --svg are for measurements: --tune records with --tuning FILE");
+    return tool_usage("tile-bench",
+                      "--json and --svg are for measurements: --tune records with --tuning FILE");
   if (options->cubins && !options->tune && !options->tuning)
-    return usage("--cubins goes with --tune or --tuning");
+    return tool_usage("tile-bench", "--cubins goes with --tune or --tuning");
   return true;
 }
 
 bool bench_options_parse(int argc, char **argv, BenchOptions *out) {
+  const Flags flags = {"tile-bench", rows, sizeof rows / sizeof *rows, add_file};
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   *out = (BenchOptions){.peer = true,
                         .heuristics = 16,
@@ -204,21 +98,13 @@ bool bench_options_parse(int argc, char **argv, BenchOptions *out) {
                         .slice = 0.005,
                         .zeros = true,
                         .jobs = cores > 0 ? (int)cores : 1};
-  for (int at = 1; at < argc;) {
-    const char *arg = argv[at];
-    if (arg[0] == '-' && arg[1]) {
-      if (!parse_flag(argc, argv, &at, out)) return false;
-    } else if (out->nfiles == BENCH_MOST_FILES) {
-      return usage("more than %d files", BENCH_MOST_FILES);
-    } else {
-      out->files[out->nfiles++] = argv[at++];
-    }
-    if (out->help || out->version) return true;
-  }
-  return check_together(out);
+  if (!flags_parse(&flags, argc, argv, out)) return false;
+  return out->help || out->version || check_together(out);
 }
 
 void bench_options_free(BenchOptions *options) {
+  tool_pairs_free(&options->defines);
+  tool_pairs_free(&options->fills);
   free(options->sizes);
   options->sizes = NULL;
 }

@@ -6,24 +6,17 @@
 #include <stdint.h>
 
 #include "bench/problem.h"
+#include "core/tool_flags.h"
 
-// Exit codes, as tile-run's (docs/runtime.md).
-enum { BENCH_OK = 0, BENCH_WRONG = 1, BENCH_USAGE = 2, BENCH_FAULT = 3 };
-enum { BENCH_MOST_FILES = 16, BENCH_MOST_FLAGS = 64, BENCH_MOST_SIZES = 64 };
-
-// NAME=VALUE of the command line, not cut.
-typedef struct {
-  const char *data[BENCH_MOST_FLAGS];
-  int count;
-} BenchList;
+enum { BENCH_MOST_FILES = 16, BENCH_MOST_SIZES = 64 };
 
 typedef struct {
   const char *files[BENCH_MOST_FILES];
   int nfiles;
   const char *kernel, *arch, *optimise;  // for tilec; NULL: not given
   const char *layout;                    // NULL: found
-  BenchList defines;                     // for tilec
-  BenchList fills;                       // constants of other tensors and scalars
+  ToolPairs defines;                     // for tilec
+  ToolPairs fills;                       // constants of other tensors and scalars
   Sizes *sizes;                          // NULL: the kernel's own, or a list of cubes
   int nsizes;
   bool fix_sizes;  // compile for each size
@@ -42,7 +35,7 @@ typedef struct {
   bool help, version;
 } BenchOptions;
 
-// False: printed what is wrong. Strings point into argv; sizes are freed with bench_options_free.
+// False: printed what is wrong. What is to be freed, bench_options_free does.
 bool bench_options_parse(int argc, char **argv, BenchOptions *out);
 void bench_options_free(BenchOptions *options);
 void bench_options_help(void);

@@ -75,6 +75,12 @@ TileError *problem_find(const TileKernel *kernel, const char *layout, Problem *o
                    out->c->shape[0], out->c->shape[1], layout ? " in layout " : "", layout ? layout : "");
 }
 
+bool problem_knows_layout(const char *layout) {
+  for (int i = 0; i < LAYOUTS; i++)
+    if (strcmp(layout, layouts[i].name) == 0) return true;
+  return false;
+}
+
 void problem_describe(const Problem *problem, char *out, size_t size) {
   snprintf(out, size, "%s[%s] = %s[%s] %s[%s]", problem->c->name, "M, N", problem->a->name,
            problem->a_by_columns ? "K, M" : "M, K", problem->b->name,

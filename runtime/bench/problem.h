@@ -21,6 +21,8 @@ typedef struct {
 // `layout` is NULL for any, or as cublas spells the operands of a row-major product (B first): "tn" A (M, K), B (N, K);
 // "nn" B (K, N); "tt" A (K, M), B (N, K); "nt" both. TILE_INVALID: no such product, or several results.
 TileError *problem_find(const TileKernel *kernel, const char *layout, Problem *out);
+// Whether problem_find knows this layout.
+bool problem_knows_layout(const char *layout);
 // "A(M,K) B(N,K)": how the two are stored.
 void problem_describe(const Problem *problem, char *out, size_t size);
 

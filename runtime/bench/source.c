@@ -8,18 +8,13 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/run_tilec.h"
-
-bool source_is_text(const char *file) {
-  const char *dot = strrchr(file, '.');
-  return dot && (strcmp(dot, ".tile") == 0 || strcmp(dot, ".py") == 0);
-}
+#include "core/tool.h"
 
 TileError *source_command(const BenchOptions *options, const Gpu *gpu, const char *file, const char *output,
                           ArgList *out) {
   char compiler[PATH_MAX];
   *out = (ArgList){0};
-  TileError *error = run_find_tilec(compiler);
+  TileError *error = tool_find_tilec(compiler);
   if (error) return error;
   args_add(out, "%s", compiler);
   args_add(out, "%s", file);
@@ -31,7 +26,7 @@ TileError *source_command(const BenchOptions *options, const Gpu *gpu, const cha
   else if (gpu)
     args_add(out, "--arch=sm_%d%da", gpu->major, gpu->minor);
   if (options->optimise) args_add(out, "%s", options->optimise);
-  for (int i = 0; i < options->defines.count; i++) args_add(out, "-D%s", options->defines.data[i]);
+  for (int i = 0; i < options->defines.count; i++) args_add(out, "-D%s", options->defines.data[i].text);
   return out->failed ? error_no_memory() : NULL;
 }
 
@@ -56,7 +51,7 @@ static TileError *complaint(const char *file, const CompileJob *job) {
 // Compiles into the folder and opens what came out; `sizes` is NULL for all sizes.
 static TileError *compile_in(const BenchOptions *options, const Gpu *gpu, const char *folder,
                              const Source *source, const Sizes *sizes, Subject *out) {
-  char path[PATH_MAX];
+  char path[PATH_MAX + sizeof "/kernel.cubin"];
   ArgList args;
   snprintf(path, sizeof path, "%s/kernel.cubin", folder);
   TileError *error = source_command(options, gpu, source->file, path, &args);
@@ -75,12 +70,10 @@ static TileError *compile_in(const BenchOptions *options, const Gpu *gpu, const 
 
 static TileError *compile(const BenchOptions *options, const Gpu *gpu, const Source *source,
                           const Sizes *sizes, Subject *out) {
-  const char *temporary = getenv("TMPDIR");
-  char folder[PATH_MAX - 32];
-  snprintf(folder, sizeof folder, "%s/tile-bench-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-  if (!mkdtemp(folder))
-    return error_new(TILE_UNAVAILABLE, "no temporary folder %s: %s", folder, strerror(errno));
-  TileError *error = compile_in(options, gpu, folder, source, sizes, out);
+  char folder[PATH_MAX];
+  TileError *error = tool_folder("tile-bench", folder);
+  if (error) return error;
+  error = compile_in(options, gpu, folder, source, sizes, out);
   rmdir(folder);
   return error;
 }
@@ -120,8 +113,8 @@ static TileError *choose_candidate(const BenchOptions *options, Source *source, 
 
 TileError *source_open(const BenchOptions *options, const Gpu *gpu, const char *file, Source *out) {
   *out = (Source){.file = file};
-  if (source_is_text(file) && options->cubins) return open_candidates(options, out);
-  if (source_is_text(file)) return compile(options, gpu, out, NULL, &out->subject);
+  if (tool_is_source(file) && options->cubins) return open_candidates(options, out);
+  if (tool_is_source(file)) return compile(options, gpu, out, NULL, &out->subject);
   const char *dot = strrchr(file, '.');
   if (!dot || strcmp(dot, ".cubin") != 0)
     return error_new(TILE_INVALID, "%s: not a .tile, .py or .cubin file", file);
@@ -130,7 +123,7 @@ TileError *source_open(const BenchOptions *options, const Gpu *gpu, const char *
 
 TileError *source_at(const BenchOptions *options, const Gpu *gpu, Source *source, Sizes sizes,
                      Subject **out) {
-  bool anew = (options->fix_sizes || options->tuning) && source_is_text(source->file);
+  bool anew = (options->fix_sizes || options->tuning) && tool_is_source(source->file);
   *out = anew ? &source->fixed : &source->subject;
   if (!anew) return NULL;
   subject_close(&source->fixed);

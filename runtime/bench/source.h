@@ -22,7 +22,6 @@ TileError *source_open(const BenchOptions *options, const Gpu *gpu, const char *
 TileError *source_at(const BenchOptions *options, const Gpu *gpu, Source *source, Sizes sizes, Subject **out);
 void source_close(Source *source);
 
-bool source_is_text(const char *file);
 // The command line of tilec: what the options say for every compilation of `file` into `output`. The GPU may be NULL
 // where --arch is given or tilec's own choice is right.
 TileError *source_command(const BenchOptions *options, const Gpu *gpu, const char *file, const char *output,

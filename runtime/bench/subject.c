@@ -93,15 +93,14 @@ bool subject_alike(const Subject *a, const Subject *b) {
 
 // ---- Binding
 
-static TileError *constant_of(const BenchList *fills, const char *name, double *out) {
-  size_t length = strlen(name);
+static TileError *constant_of(const ToolPairs *fills, const char *name, double *out) {
   *out = strncmp(name, "scale", 5) == 0 || strcmp(name, "alpha") == 0;
   for (int i = 0; i < fills->count; i++) {
-    const char *fill = fills->data[i];
-    if (strncmp(fill, name, length) != 0 || fill[length] != '=') continue;
+    const ToolPair *fill = &fills->data[i];
+    if (strcmp(fill->name, name) != 0) continue;
     char *end;
-    *out = strtod(fill + length + 1, &end);
-    if (*end) return error_new(TILE_INVALID, "--fill %s: no number", fill);
+    *out = strtod(fill->value, &end);
+    if (*end) return error_new(TILE_INVALID, "--fill %s: no number", fill->text);
   }
   return NULL;
 }
@@ -170,7 +169,7 @@ static TileError *bind_scalar(Subject *subject, const TileParam *param, double v
   return error;
 }
 
-static TileError *bind_rest(Subject *subject, const BenchList *fills) {
+static TileError *bind_rest(Subject *subject, const ToolPairs *fills) {
   TileError *error = NULL;
   for (int i = 0; i < tile_kernel_param_count(subject->kernel) && !error; i++) {
     const TileParam *param = tile_kernel_param(subject->kernel, i);
@@ -188,7 +187,7 @@ static TileError *bind_rest(Subject *subject, const BenchList *fills) {
 }
 
 TileError *subject_bind(Subject *subject, TileDevice *device, const Buffers *buffers, Sizes sizes,
-                        const BenchList *fills) {
+                        const ToolPairs *fills) {
   subject_unbind(subject);
   subject->buffers = buffers;
   TileError *error = tile_module_load(subject->module, device);

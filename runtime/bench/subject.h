@@ -44,7 +44,7 @@ void subject_name(const char *file, Subject *out);
 void subject_close(Subject *subject);
 // Binds buffers, sizes and, by --fill, whatever else the kernel takes.
 TileError *subject_bind(Subject *subject, TileDevice *device, const Buffers *buffers, Sizes sizes,
-                        const BenchList *fills);
+                        const ToolPairs *fills);
 void subject_unbind(Subject *subject);
 // An arm's launch.
 TileError *subject_launch(void *subject, int set, CudaStream stream);

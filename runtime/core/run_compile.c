@@ -11,22 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/error.h"
 #include "core/module.h"
-#include "core/run_tilec.h"
+#include "core/tool.h"
 
 extern char **environ;
 
-static bool find_compiler(char path[PATH_MAX]) {
-  TileError *error = run_find_tilec(path);
-  if (!error) return true;
-  fprintf(stderr, "tile-run: %s\n", tile_error_message(error));
-  tile_error_free(error);
-  return false;
-}
-
-// The command line of tilec; strings that had to be made are in `made`, one for each -D.
-static char **command(const RunOptions *options, const char *arch, char *compiler, char *output,
-                      char **made) {
+// The command line of tilec.
+static char **command(const RunOptions *options, const char *arch, char *compiler, char *output) {
   char **argv = calloc(20 + 2 * (size_t)options->defines.count, sizeof *argv);
   if (!argv) return NULL;
   int n = 0;
@@ -44,33 +36,31 @@ static char **command(const RunOptions *options, const char *arch, char *compile
   if (options->sizes) argv[n++] = "--for", argv[n++] = (char *)(uintptr_t)options->sizes;
   if (options->optimise) argv[n++] = (char *)(uintptr_t)options->optimise;
   for (int i = 0; i < options->defines.count; i++) {
-    const RunPair *define = &options->defines.data[i];
-    if (asprintf(&made[i], "%s=%s", define->name, define->value) < 0) made[i] = NULL;
     argv[n++] = "-D";
-    argv[n++] = made[i];
+    argv[n++] = (char *)(uintptr_t)options->defines.data[i].text;
   }
   return argv;
 }
 
-// Exit status of the child, RUN_USAGE when it did not start or did not end by itself.
+// Exit status of the child, TOOL_USAGE when it did not start or did not end by itself.
 static int spawn(char **argv, const posix_spawn_file_actions_t *files) {
   pid_t child;
   int status, failure = posix_spawn(&child, argv[0], files, NULL, argv, environ);
   if (failure) {
     fprintf(stderr, "tile-run: cannot start %s: %s\n", argv[0], strerror(failure));
-    return RUN_USAGE;
+    return TOOL_USAGE;
   }
   while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return RUN_USAGE;
+    if (errno != EINTR) return TOOL_USAGE;
   if (WIFEXITED(status)) return WEXITSTATUS(status);
   fprintf(stderr, "tile-run: tilec was ended by signal %d\n", WTERMSIG(status));
-  return RUN_USAGE;
+  return TOOL_USAGE;
 }
 
 // tilec --version lists its targets.
 bool run_compile_knows(const char *arch) {
   char compiler[PATH_MAX], text[1000] = "";
-  if (!find_compiler(compiler)) return false;
+  if (tool_report("tile-run", tool_find_tilec(compiler)) != TOOL_OK) return false;
   FILE *file = tmpfile();
   posix_spawn_file_actions_t files;
   if (!file || posix_spawn_file_actions_init(&files) != 0) {
@@ -80,7 +70,7 @@ bool run_compile_knows(const char *arch) {
   bool known = false;
   char *argv[] = {compiler, "--version", NULL};
   if (posix_spawn_file_actions_adddup2(&files, fileno(file), STDOUT_FILENO) == 0 &&
-      spawn(argv, &files) == RUN_OK) {
+      spawn(argv, &files) == TOOL_OK) {
     rewind(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     const char *targets = strstr(text, "targets:");
@@ -95,16 +85,10 @@ bool run_compile_knows(const char *arch) {
 
 static int compile_to(const RunOptions *options, const char *arch, char *output) {
   char compiler[PATH_MAX];
-  if (!find_compiler(compiler)) return RUN_USAGE;
-  char **made = calloc((size_t)options->defines.count + 1, sizeof *made);
-  char **argv = made ? command(options, arch, compiler, output, made) : NULL;
-  int status = RUN_USAGE;
-  if (argv)
-    status = spawn(argv, NULL);
-  else
-    fputs("tile-run: out of memory\n", stderr);
-  for (int i = 0; made && i < options->defines.count; i++) free(made[i]);
-  free(made);
+  int status = tool_report("tile-run", tool_find_tilec(compiler));
+  if (status != TOOL_OK) return status;
+  char **argv = command(options, arch, compiler, output);
+  status = argv ? spawn(argv, NULL) : tool_report("tile-run", error_no_memory());
   free(argv);
   return status;
 }
@@ -113,26 +97,18 @@ static int compile_to(const RunOptions *options, const char *arch, char *output)
 static int open_compiled(const char *path, const RunOptions *options, TileModule **out) {
   char name[PATH_MAX];
   snprintf(name, sizeof name, "%s%s", run_options_emulated(options) ? "PTX of " : "", options->file);
-  TileError *error = module_open_named(path, name, out);
-  if (!error) return RUN_OK;
-  fprintf(stderr, "tile-run: %s\n", tile_error_message(error));
-  tile_error_free(error);
-  return RUN_USAGE;
+  return tool_report("tile-run", module_open_named(path, name, out));
 }
 
 int run_compile(const RunOptions *options, const char *arch, TileModule **out) {
-  const char *temporary = getenv("TMPDIR");
   char folder[PATH_MAX];
-  snprintf(folder, sizeof folder, "%s/tile-run-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-  if (!mkdtemp(folder)) {
-    fprintf(stderr, "tile-run: no temporary folder %s: %s\n", folder, strerror(errno));
-    return RUN_USAGE;
-  }
+  int status = tool_report("tile-run", tool_folder("tile-run", folder));
+  if (status != TOOL_OK) return status;
   // The emulator runs PTX, which needs no ptxas.
   char path[PATH_MAX + sizeof "/kernel.cubin"];
   snprintf(path, sizeof path, "%s/kernel.%s", folder, run_options_emulated(options) ? "ptx" : "cubin");
-  int status = compile_to(options, arch, path);
-  if (status == RUN_OK) status = open_compiled(path, options, out);
+  status = compile_to(options, arch, path);
+  if (status == TOOL_OK) status = open_compiled(path, options, out);
   unlink(path);
   rmdir(folder);
   return status;

@@ -6,7 +6,7 @@
 #include "tile.h"
 
 // Compiles options->file and opens the result, for `arch` (NULL: tilec's default) unless the options name one. Returns
-// RUN_OK, or the exit status (tilec's own when it complained); what went wrong has been printed.
+// TOOL_OK, or the exit status (tilec's own when it complained); what went wrong has been printed.
 int run_compile(const RunOptions *options, const char *arch, TileModule **out);
 
 // Whether that is a target of tilec's.

@@ -15,6 +15,7 @@
 #include "core/run_compile.h"
 #include "core/run_options.h"
 #include "core/run_progress.h"
+#include "core/tool.h"
 #include "npy/npy.h"
 #include "tile.h"
 
@@ -34,34 +35,11 @@ typedef struct {
 
 // ---- Errors
 
-static int exit_status(const TileError *error) {
-  switch (tile_error_status(error)) {
-  case TILE_OK:
-    return RUN_OK;
-  case TILE_FINDING:
-    return RUN_WRONG;
-  case TILE_INVALID:
-  case TILE_UNAVAILABLE:
-    return RUN_USAGE;
-  case TILE_FAULT:
-  case TILE_HANG:
-    return RUN_FAULT;
-  }
-  return RUN_USAGE;
-}
-
 // Prints and frees the error; its exit status.
 static int report(TileError *error) {
-  int status = exit_status(error);
-  if (error) {
-    const char *message = tile_error_message(error);
-    size_t length = strlen(message);
-    fflush(stdout);
-    fprintf(stderr, "tile-run: %s%s", message, length && message[length - 1] == '\n' ? "" : "\n");
-    if (status == RUN_USAGE && strstr(message, "backend \"emu\""))
-      fputs("tile-run: --device emu chooses it\n", stderr);
-  }
-  tile_error_free(error);
+  bool emulated = error && strstr(tile_error_message(error), "backend \"emu\"");
+  int status = tool_report("tile-run", error);
+  if (status == TOOL_USAGE && emulated) fputs("tile-run: --device emu chooses it\n", stderr);
   return status;
 }
 
@@ -90,7 +68,7 @@ static const char *find_gpu(Run *run) {
 
 static int open_module(Run *run) {
   const RunOptions *options = run->options;
-  run->from_source = ends_with(options->file, ".tile") || ends_with(options->file, ".py");
+  run->from_source = tool_is_source(options->file);
   if (run->from_source) return run_compile(options, find_gpu(run), &run->module);
   if (!ends_with(options->file, ".cubin") && !ends_with(options->file, ".ptx"))
     return report(error_new(TILE_INVALID, "%s: not a .tile, .py, .cubin or .ptx file", options->file));
@@ -147,7 +125,7 @@ static TileError *no_array(Run *run, const char *flag, const char *name) {
 static TileError *check_names(Run *run) {
   const struct {
     const char *flag;
-    const RunPairs *pairs;
+    const ToolPairs *pairs;
     bool results;
   } all[] = {{"--in", &run->options->inputs, false},
              {"--out", &run->options->outputs, true},
@@ -173,7 +151,7 @@ static bool parse_int(const char *text, int64_t *out) {
 
 static TileError *set_pitches(Run *run) {
   for (int i = 0; i < run->options->pitches.count; i++) {
-    const RunPair *pitch = &run->options->pitches.data[i];
+    const ToolPair *pitch = &run->options->pitches.data[i];
     RunArray *array = find_array(run, pitch->name);
     if (!parse_int(pitch->value, &array->pitch) || array->pitch < 1 || array->pitch > INT32_MAX)
       return error_new(TILE_INVALID, "--pitch %s=%s: a pitch is a number of elements", pitch->name,
@@ -203,7 +181,7 @@ static TileError *set_scalar(Run *run, const TileParam *param, const char *text)
 static TileError *apply_defines(Run *run) {
   TileError *error = NULL;
   for (int i = 0; i < run->options->defines.count && !run->from_source && !error; i++) {
-    const RunPair *define = &run->options->defines.data[i];
+    const ToolPair *define = &run->options->defines.data[i];
     const TileParam *scalar = find_scalar(run, define->name);
     int64_t size;
     if (scalar)
@@ -219,7 +197,7 @@ static TileError *apply_defines(Run *run) {
 static TileError *read_inputs(Run *run) {
   TileError *error = NULL;
   for (int i = 0; i < run->options->inputs.count && !error; i++) {
-    const RunPair *input = &run->options->inputs.data[i];
+    const ToolPair *input = &run->options->inputs.data[i];
     RunArray *array = find_array(run, input->name);
     array->given = true;
     error = run_array_read(array, input->value);
@@ -246,7 +224,7 @@ static TileError *settle_by_expected(Run *run, const RunArray *array, const Npy 
 static TileError *sizes_of_expected(Run *run) {
   TileError *error = NULL;
   for (int i = 0; i < run->options->expects.count && !error; i++) {
-    const RunPair *expect = &run->options->expects.data[i];
+    const ToolPair *expect = &run->options->expects.data[i];
     const RunArray *array = find_array(run, expect->name);
     Npy npy;
     NpyError reason;
@@ -262,7 +240,7 @@ static TileError *sizes_of_expected(Run *run) {
 static TileError *check_expected(Run *run) {
   TileError *error = NULL;
   for (int i = 0; i < run->options->expects.count && !error; i++) {
-    const RunPair *expect = &run->options->expects.data[i];
+    const ToolPair *expect = &run->options->expects.data[i];
     error = run_expect_check(find_array(run, expect->name), expect->value);
   }
   return error;
@@ -271,7 +249,7 @@ static TileError *check_expected(Run *run) {
 // Whether the results can be written, before the work that makes them.
 static TileError *check_outputs(Run *run) {
   for (int i = 0; i < run->options->outputs.count; i++) {
-    const RunPair *output = &run->options->outputs.data[i];
+    const ToolPair *output = &run->options->outputs.data[i];
     struct stat status;
     bool exists = stat(output->value, &status) == 0;
     char folder[PATH_MAX];
@@ -395,26 +373,26 @@ static bool expected(const Run *run, const char *name) {
 
 // Reads results back, writes them, compares them or says a line about them. Goes on after a wrong one.
 static int results(Run *run) {
-  int status = RUN_OK;
-  for (int i = 0; i < run->narrays && status == RUN_OK; i++)
+  int status = TOOL_OK;
+  for (int i = 0; i < run->narrays && status == TOOL_OK; i++)
     if (run->arrays[i].param->access & TILE_WRITE)
       status = report(run_array_fetch(&run->arrays[i], run->device));
-  for (int i = 0; i < run->options->outputs.count && status == RUN_OK; i++) {
-    const RunPair *output = &run->options->outputs.data[i];
+  for (int i = 0; i < run->options->outputs.count && status == TOOL_OK; i++) {
+    const ToolPair *output = &run->options->outputs.data[i];
     status = report(run_array_write(find_array(run, output->name), output->value));
   }
-  for (int i = 0; i < run->narrays && status == RUN_OK; i++)
+  for (int i = 0; i < run->narrays && status == TOOL_OK; i++)
     if ((run->arrays[i].param->access & TILE_WRITE) && !expected(run, run->arrays[i].param->name))
       run_summary(&run->arrays[i]);
   bool any_wrong = false;
-  for (int i = 0; i < run->options->expects.count && status == RUN_OK; i++) {
-    const RunPair *expect = &run->options->expects.data[i];
+  for (int i = 0; i < run->options->expects.count && status == TOOL_OK; i++) {
+    const ToolPair *expect = &run->options->expects.data[i];
     bool wrong = false;
     status = report(run_expect(find_array(run, expect->name), expect->value, run->options->rtol,
                                run->options->atol, &wrong));
     any_wrong = any_wrong || wrong;
   }
-  return status == RUN_OK && any_wrong ? RUN_WRONG : status;
+  return status == TOOL_OK && any_wrong ? TOOL_WRONG : status;
 }
 
 static int compare_times(const void *a, const void *b) {
@@ -423,16 +401,16 @@ static int compare_times(const void *a, const void *b) {
 }
 
 static int bench(Run *run) {
-  int count = run->options->bench, status = RUN_OK;
+  int count = run->options->bench, status = TOOL_OK;
   double *seconds = calloc((size_t)count, sizeof *seconds);
   if (!seconds) return report(error_no_memory());
-  for (int i = 0; i < count && status == RUN_OK; i++)
+  for (int i = 0; i < count && status == TOOL_OK; i++)
     status = report(tile_call_time(run->call, NULL, &seconds[i]));
   run_progress_end(&run->progress);
   qsort(seconds, (size_t)count, sizeof *seconds, compare_times);
   bool emulated = strcmp(tile_device_backend(run->device), "emu") == 0;
   double median = count % 2 ? seconds[count / 2] : (seconds[count / 2 - 1] + seconds[count / 2]) / 2;
-  if (status == RUN_OK)
+  if (status == TOOL_OK)
     printf("%d launches: median %.6g ms, fastest %.6g ms, slowest %.6g ms%s\n", count, 1e3 * median,
            1e3 * seconds[0], 1e3 * seconds[count - 1],
            emulated ? " (of the emulator, which says nothing about a GPU)" : "");
@@ -455,7 +433,7 @@ static TileError *choose_kernel(Run *run) {
 
 static int run_all(Run *run) {
   int status = open_module(run);
-  if (status != RUN_OK) return status;
+  if (status != TOOL_OK) return status;
   TileError *error = choose_kernel(run);
   if (!error) error = prepare(run);
   if (!error) error = print_plan(run);
@@ -465,18 +443,18 @@ static int run_all(Run *run) {
   run_progress_end(&run->progress);
   // After a finding the kernel has run to its end: its results are worth seeing.
   int launched = report(error);
-  if (launched != RUN_OK && launched != RUN_WRONG) return launched;
+  if (launched != TOOL_OK && launched != TOOL_WRONG) return launched;
   status = results(run);
-  if (status == RUN_OK && launched == RUN_OK && run->options->bench) status = bench(run);
-  return status != RUN_OK ? status : launched;
+  if (status == TOOL_OK && launched == TOOL_OK && run->options->bench) status = bench(run);
+  return status != TOOL_OK ? status : launched;
 }
 
 int main(int argc, char **argv) {
   RunOptions options;
   Run run = {.options = &options};
-  int status = RUN_USAGE;
+  int status = TOOL_USAGE;
   if (run_options_parse(argc, argv, &options)) {
-    status = RUN_OK;
+    status = TOOL_OK;
     if (options.help)
       run_options_help();
     else if (options.version)
@@ -493,6 +471,6 @@ int main(int argc, char **argv) {
   tile_module_close(run.module);
   tile_device_close(run.device);
   run_options_free(&options);
-  if (fflush(stdout) != 0 && status == RUN_OK) status = RUN_USAGE;
+  if (fflush(stdout) != 0 && status == TOOL_OK) status = TOOL_USAGE;
   return status;
 }

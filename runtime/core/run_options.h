@@ -5,18 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Exit codes (docs/runtime.md).
-enum { RUN_OK = 0, RUN_WRONG = 1, RUN_USAGE = 2, RUN_FAULT = 3 };
-
-// NAME=VALUE of the command line, cut in two.
-typedef struct {
-  const char *name, *value;
-} RunPair;
-
-typedef struct {
-  RunPair *data;
-  int count;
-} RunPairs;
+#include "core/tool_flags.h"
 
 typedef struct {
   const char *file;
@@ -25,7 +14,7 @@ typedef struct {
   const char *tuning, *sizes;            // for tilec: --tuning and --for
   const char *device, *order, *checks;   // NULL: not given
   int sms;                               // 0: not given
-  RunPairs defines, inputs, outputs, expects, pitches;
+  ToolPairs defines, inputs, outputs, expects, pitches;
   uint64_t seed;
   double rtol, atol;  // negative: not given
   int bench;          // 0: no timing
