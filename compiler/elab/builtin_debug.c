@@ -15,7 +15,8 @@ static bool given(const Value *value) {
   return value->kind != VALUE_ABSENT && value->kind != VALUE_NONE;
 }
 
-// A line that grows.
+// A line that grows. Its values are computed by all threads, whoever prints them: an element of a fragment may have to
+// come from another thread.
 typedef struct {
   Elab *e;
   TextBuf format;
@@ -320,8 +321,6 @@ static Value run_print(Elab *e, const Call *call) {
   }
   if (!read_filters(e, call, false, &condition)) return value_poison();
   Line line = line_new(e, call->span);
-  TirBuilder outer = e->b;
-  e->b = inside_if(e, condition, call->span);
   add_origin(&line);
   add_string(&line, message, strlen(message));
   for (int i = 0; i < call->nrest; i++) {
@@ -331,9 +330,8 @@ static Value run_print(Elab *e, const Call *call) {
   }
   line.span = call->span;
   textbuf_puts(&line.format, "\n");
-  bool ok = emit_line(&line, &e->b);
-  e->b = condition ? outer : e->b;
-  return ok ? value_none() : value_poison();
+  TirBuilder inside = inside_if(e, condition, call->span);
+  return emit_line(&line, condition ? &inside : &e->b) ? value_none() : value_poison();
 }
 
 // ---- device_assert
@@ -349,9 +347,6 @@ static Value run_device_assert(Elab *e, const Call *call) {
   TirValue *test = staged_condition(e, &call->args[0], call->spans[0]);
   if (!test) return value_poison();
   if (tir_const_int(test, &number) && number != 0) return value_none();
-  e->b.span = call->span;
-  TirBuilder outer = e->b;
-  e->b = inside_if(e, tir_unary(&e->b, OP_not, test), call->span);
   Line line = line_new(e, call->span);
   const char *place = place_text(e, call->span), *text = elab_text(e, call->spans[0]);
   add_constant(&line, place, strlen(place));
@@ -362,6 +357,9 @@ static Value run_device_assert(Elab *e, const Call *call) {
   else
     add_constant(&line, text, strlen(text));
   textbuf_puts(&line.format, "\n");
+  e->b.span = call->span;
+  TirBuilder outer = e->b;
+  e->b = inside_if(e, tir_unary(&e->b, OP_not, test), call->span);
   if (emit_line(&line, &e->b)) staged_effect(e, OP_trap, 0, NULL, call->span);
   e->b = outer;
   return value_none();

@@ -4,10 +4,17 @@
 #include "elab/elab_internal.h"
 #include "tir/roles.h"
 
+static bool is_one_iteration(const TirOp *parallel) {
+  int64_t extent;
+  for (int i = 0; i < parallel->nargs; i++)
+    if (!tir_const_int(parallel->args[i], &extent) || extent > 1) return false;
+  return true;
+}
+
 // Whether something around the op, but roles, makes threads or iterations part.
 static bool may_be_one_thread(const TirOp *op, TirThreads threads) {
   for (const TirOp *at = tir_parent(op); at; at = tir_parent(at)) {
-    if (at->kind == OP_one_thread) return true;
+    if (at->kind == OP_one_thread || (at->kind == OP_parallel && is_one_iteration(at))) return true;
     if (at->kind == OP_role || at->kind == OP_parallel) continue;
     for (int i = 0; i < at->nargs; i++)
       if (at->args[i] && tir_differs_among(at->args[i], threads)) return true;

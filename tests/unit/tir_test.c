@@ -197,6 +197,14 @@ static void test_thread_dependent(Checks *c, Arena *arena) {
   CHECK(c, !tir_thread_dependent(tir_load(b, shared, &one, 1)));
   CHECK(c, tir_thread_dependent(tir_load(b, shared, &thread, 1)));
   CHECK(c, tir_thread_dependent(tir_load(&inside, shared, &one, 1)));
+  TirOp *parallel = tir_parallel(b, 1, &one);
+  inside = tir_builder_at_end(t.module, parallel->bodies[0], (Span){0, 0});
+  tir_store(&inside, fragment, parallel->results[0], parallel->results, 1);
+  CHECK(c, !tir_thread_dependent(
+               tir_load(b, fragment, &one, 1)));  // an iteration sets one element, in all threads
+  CHECK(c, tir_thread_dependent(tir_load(&inside, fragment, &one, 1)));
+  CHECK(c, tir_thread_dependent(tir_load(b, fragment, &thread, 1)));
+  tir_store(b, fragment, thread, &one, 1);
   CHECK(c, tir_thread_dependent(tir_load(b, fragment, &one, 1)));
   // In a role only its own threads count, and what they themselves set.
   TirThreads warp = {32, 64};
