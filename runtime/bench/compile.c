@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,24 +12,6 @@
 #include "core/error.h"
 
 extern char **environ;
-
-void args_add(ArgList *list, const char *format, ...) {
-  char **data = realloc(list->data, (size_t)(list->count + 2) * sizeof *data);
-  va_list args;
-  if (data) list->data = data;
-  va_start(args, format);
-  if (!data || vasprintf(&data[list->count], format, args) < 0)
-    list->failed = true;
-  else
-    data[++list->count] = NULL;
-  va_end(args);
-}
-
-void args_free(ArgList *list) {
-  for (int i = 0; i < list->count; i++) free(list->data[i]);
-  free(list->data);
-  *list = (ArgList){0};
-}
 
 typedef struct {
   pid_t pid;

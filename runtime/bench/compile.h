@@ -16,14 +16,4 @@ typedef struct {
 // Runs all, at most `parallel` at a time, and waits for them. What single jobs failed at is in the jobs.
 TileError *compile_run(CompileJob *jobs, int count, int parallel);
 
-// A list of arguments; texts are copied.
-typedef struct {
-  char **data;
-  int count;
-  bool failed;  // no memory
-} ArgList;
-
-__attribute__((format(printf, 2, 3))) void args_add(ArgList *list, const char *format, ...);
-void args_free(ArgList *list);
-
 #endif

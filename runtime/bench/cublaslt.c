@@ -98,28 +98,22 @@ static TileError *find_library(CublasLt *lt, const char *path) {
       "is, --peer none measures the kernel alone");
 }
 
-static bool load(void *library, const char *symbol, void *function) {
-  void *found = dlsym(library, symbol);
-  memcpy(function, &found, sizeof found);
-  return found != NULL;
-}
-
 static TileError *load_rows(CublasLt *lt) {
   const char *missing = NULL;
 #define CUBLASLT(name, symbol, parameters)                                                                   \
-  if (!load(lt->library, symbol, &lt->name) && !missing) missing = symbol;
+  if (!driver_load(lt->library, symbol, &lt->name) && !missing) missing = symbol;
 #include "bench/cublaslt.def"
 #undef CUBLASLT
   if (missing) return error_new(TILE_UNAVAILABLE, "%s has no %s", lt->path, missing);
   size_t (*version)(void);
-  if (load(lt->library, "cublasLtGetVersion", &version)) lt->version = version();
+  if (driver_load(lt->library, "cublasLtGetVersion", &version)) lt->version = version();
   return NULL;
 }
 
 static TileError *check(const CublasLt *lt, int status, const char *what) {
   if (status == 0) return NULL;
   const char *(*describe)(int);
-  bool known = load(lt->library, "cublasLtGetStatusName", &describe);
+  bool known = driver_load(lt->library, "cublasLtGetStatusName", &describe);
   return error_new(TILE_UNAVAILABLE, "%s: %s (%d)", what, known ? describe(status) : "failed", status);
 }
 

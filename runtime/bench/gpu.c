@@ -1,7 +1,6 @@
 // dlopen of the driver again (it is loaded once, however often it is opened), and a context that stays current.
 #include "bench/gpu.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,19 +10,13 @@ TileError *gpu_error(const Gpu *gpu, CudaResult result, const char *what) {
   return driver_error(&gpu->driver, result, what);
 }
 
-static bool load(void *library, const char *symbol, void *function) {
-  void *found = dlsym(library, symbol);
-  memcpy(function, &found, sizeof found);
-  return found != NULL;
-}
-
 static TileError *load_rows(Gpu *gpu) {
   const char *missing = NULL;
 #define GPU(name, symbol, parameters)                                                                        \
-  if (!load(gpu->driver.library, symbol, &gpu->name) && !missing) missing = symbol;
+  if (!driver_load(gpu->driver.library, symbol, &gpu->name) && !missing) missing = symbol;
 #include "bench/gpu.def"
 #undef GPU
-#define GPU_OPTIONAL(name, symbol, parameters) load(gpu->driver.library, symbol, &gpu->name);
+#define GPU_OPTIONAL(name, symbol, parameters) driver_load(gpu->driver.library, symbol, &gpu->name);
 #include "bench/gpu_optional.def"
 #undef GPU_OPTIONAL
   if (!missing) return NULL;

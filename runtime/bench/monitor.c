@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "cuda/driver.h"
+
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, SENSOR_GPU = 0 };
 
 static const double interval = 0.02;  // seconds
@@ -25,15 +27,10 @@ static const struct {
     {0x100, "display clock"},
 };
 
-static bool load(void *library, const char *symbol, void *function) {
-  void *found = dlsym(library, symbol);
-  memcpy(function, &found, sizeof found);
-  return found != NULL;
-}
-
 static bool load_rows(Monitor *monitor) {
   bool complete = true;
-#define NVML(name, symbol, parameters) complete = load(monitor->library, symbol, &monitor->name) && complete;
+#define NVML(name, symbol, parameters)                                                                       \
+  complete = driver_load(monitor->library, symbol, &monitor->name) && complete;
 #include "bench/nvml.def"
 #undef NVML
   return complete;

@@ -20,11 +20,9 @@ TileError *source_command(const BenchOptions *options, const Gpu *gpu, const cha
   args_add(out, "%s", file);
   args_add(out, "-o");
   args_add(out, "%s", output);
-  if (options->kernel) args_add(out, "--kernel=%s", options->kernel);
-  if (options->arch)
-    args_add(out, "--arch=%s", options->arch);
-  else if (gpu)
-    args_add(out, "--arch=sm_%d%da", gpu->major, gpu->minor);
+  args_add_flag(out, "--kernel", options->kernel);
+  args_add_flag(out, "--arch", options->arch);
+  if (!options->arch && gpu) args_add(out, "--arch=sm_%d%da", gpu->major, gpu->minor);
   if (options->optimise) args_add(out, "%s", options->optimise);
   for (int i = 0; i < options->defines.count; i++) args_add(out, "-D%s", options->defines.data[i].text);
   return out->failed ? error_no_memory() : NULL;
@@ -36,7 +34,7 @@ static void add_sizes(const BenchOptions *options, const Problem *problem, Sizes
   for (int i = 0; i < 3; i++)
     if (options->fix_sizes) args_add(args, "-D%s=%lld", names[i], (long long)values[i]);
   if (!options->tuning) return;
-  args_add(args, "--tuning=%s", options->tuning);
+  args_add_flag(args, "--tuning", options->tuning);
   if (!options->fix_sizes)
     args_add(args, "--for=%s=%lld,%s=%lld,%s=%lld", names[0], (long long)values[0], names[1],
              (long long)values[1], names[2], (long long)values[2]);

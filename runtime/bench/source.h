@@ -7,6 +7,7 @@
 #include "bench/cubins.h"
 #include "bench/subject.h"
 #include "bench/tuning_file.h"
+#include "core/tool_args.h"
 
 typedef struct {
   const char *file;

@@ -14,32 +14,28 @@
 #include "core/error.h"
 #include "core/module.h"
 #include "core/tool.h"
+#include "core/tool_args.h"
 
 extern char **environ;
 
-// The command line of tilec.
-static char **command(const RunOptions *options, const char *arch, char *compiler, char *output) {
-  char **argv = calloc(20 + 2 * (size_t)options->defines.count, sizeof *argv);
-  if (!argv) return NULL;
-  int n = 0;
-  argv[n++] = compiler;
-  argv[n++] = (char *)(uintptr_t)options->file;
-  argv[n++] = "-o";
-  argv[n++] = output;
-  if (options->kernel) argv[n++] = "--kernel", argv[n++] = (char *)(uintptr_t)options->kernel;
-  if (options->arch) arch = options->arch;
-  if (arch) argv[n++] = "--arch", argv[n++] = (char *)(uintptr_t)arch;
-  if (options->error_format)
-    argv[n++] = "--error-format", argv[n++] = (char *)(uintptr_t)options->error_format;
-  if (options->color) argv[n++] = "--color", argv[n++] = (char *)(uintptr_t)options->color;
-  if (options->tuning) argv[n++] = "--tuning", argv[n++] = (char *)(uintptr_t)options->tuning;
-  if (options->sizes) argv[n++] = "--for", argv[n++] = (char *)(uintptr_t)options->sizes;
-  if (options->optimise) argv[n++] = (char *)(uintptr_t)options->optimise;
-  for (int i = 0; i < options->defines.count; i++) {
-    argv[n++] = "-D";
-    argv[n++] = (char *)(uintptr_t)options->defines.data[i].text;
-  }
-  return argv;
+// The command line of tilec, which is in the folder of this program.
+static TileError *command(const RunOptions *options, const char *arch, const char *output, ArgList *out) {
+  char compiler[PATH_MAX];
+  TileError *error = tool_find_tilec(compiler);
+  if (error) return error;
+  args_add(out, "%s", compiler);
+  args_add(out, "%s", options->file);
+  args_add(out, "-o");
+  args_add(out, "%s", output);
+  args_add_flag(out, "--kernel", options->kernel);
+  args_add_flag(out, "--arch", options->arch ? options->arch : arch);
+  args_add_flag(out, "--error-format", options->error_format);
+  args_add_flag(out, "--color", options->color);
+  args_add_flag(out, "--tuning", options->tuning);
+  args_add_flag(out, "--for", options->sizes);
+  if (options->optimise) args_add(out, "%s", options->optimise);
+  for (int i = 0; i < options->defines.count; i++) args_add(out, "-D%s", options->defines.data[i].text);
+  return out->failed ? error_no_memory() : NULL;
 }
 
 // Exit status of the child, TOOL_USAGE when it did not start or did not end by itself.
@@ -83,13 +79,11 @@ bool run_compile_knows(const char *arch) {
   return known;
 }
 
-static int compile_to(const RunOptions *options, const char *arch, char *output) {
-  char compiler[PATH_MAX];
-  int status = tool_report("tile-run", tool_find_tilec(compiler));
-  if (status != TOOL_OK) return status;
-  char **argv = command(options, arch, compiler, output);
-  status = argv ? spawn(argv, NULL) : tool_report("tile-run", error_no_memory());
-  free(argv);
+static int compile_to(const RunOptions *options, const char *arch, const char *output) {
+  ArgList args = {0};
+  int status = tool_report("tile-run", command(options, arch, output, &args));
+  if (status == TOOL_OK) status = spawn(args.data, NULL);
+  args_free(&args);
   return status;
 }
 

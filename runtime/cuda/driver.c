@@ -7,7 +7,7 @@
 
 // ISO C has no cast from an object to a function pointer; POSIX says that copying the bits is what dlsym is
 // for.
-static bool load(void *library, const char *symbol, void *function) {
+bool driver_load(void *library, const char *symbol, void *function) {
   void *found = dlsym(library, symbol);
   memcpy(function, &found, sizeof found);
   return found != NULL;
@@ -34,7 +34,7 @@ TileError *driver_open(Driver *driver, const char *library) {
   const char *missing = NULL;
   int others = -1;
 #define DRIVER(name, symbol, parameters)                                                                     \
-  if (!load(driver->library, symbol, &driver->name)) missing = others++ < 0 ? symbol : missing;
+  if (!driver_load(driver->library, symbol, &driver->name)) missing = others++ < 0 ? symbol : missing;
 #include "cuda/driver.def"
 #undef DRIVER
   if (!missing) return NULL;

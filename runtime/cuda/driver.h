@@ -3,6 +3,7 @@
 #ifndef TILE_CUDA_DRIVER_H
 #define TILE_CUDA_DRIVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -60,6 +61,10 @@ typedef struct {
 // Loads the library (NULL: libcuda.so.1) and all functions. TILE_UNAVAILABLE says what is missing.
 TileError *driver_open(Driver *driver, const char *library);
 void driver_close(Driver *driver);
+
+// Puts a function of a library that is open into the pointer to a function that `function` points to. False, and NULL
+// there: the library has no such symbol.
+bool driver_load(void *library, const char *symbol, void *function);
 
 // A result by which the driver says that a kernel faulted; the context is lost with it.
 typedef struct {
