@@ -171,6 +171,15 @@ Value elab_not_supported(Elab *e, Span span, const char *what);
 // The source text of a span, on one line.
 const char *elab_text(Elab *e, Span span);
 
+// ---- define.c
+
+// What the annotation of a parameter says of its value; VALUE_NONE: nothing, or nothing that is known here.
+Value define_annotated_type(Elab *e, const Param *param);
+// A -D as the value of a parameter of that type whose default is `initial`. Poison: it is not of its kind (reported).
+Value define_convert(Elab *e, Name name, const Value *type, const Value *initial, const Value *given);
+// Its default as a value of that type. Poison: likewise.
+Value define_default(Elab *e, const Param *param, const Value *type, const Value *initial);
+
 // ---- elab_expr.c
 
 // The value of an expression as a name may hold it: elements are loaded, variables read.

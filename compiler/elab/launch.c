@@ -89,22 +89,10 @@ static bool is_python_type(const Value *type) {
   return false;
 }
 
-// A -D that takes the place of an element type or a number must be one.
-static bool suits_default(Elab *e, Name name, const Value *given, const Value *value) {
-  DType dtype;
-  bool wants_dtype =
-      value->kind == VALUE_DTYPE || (value->kind == VALUE_STRING && value_names_dtype(value, &dtype));
-  bool suits =
-      wants_dtype ? value_names_dtype(given, &dtype) : !value_is_number(value) || value_is_number(given);
-  if (!suits)
-    diag_error(e->ds, DIAG_define, (Span){0, 0}, "-D %s=%s: '%s' is %s", name,
-               value_repr(e->arena, given, false), name, wants_dtype ? "an element type" : "a number");
-  return suits;
-}
-
 // A parameter known at compile time: its -D, its default, or nothing yet.
 static Value compile_time_param(Elab *e, const Function *function, const Param *param) {
   Value given, value = {.kind = VALUE_PARAM, .param = param->name};
+  Value type = define_annotated_type(e, param);
   bool defined = elab_define(e, param->name, &given);
   if (param->default_value) {
     Scope *outer = e->scope;
@@ -112,8 +100,9 @@ static Value compile_time_param(Elab *e, const Function *function, const Param *
     value = eval(e, param->default_value);
     e->scope = outer;
   }
-  if (!defined) return value;
-  return suits_default(e, param->name, &given, &value) ? given : value_poison();
+  if (value_is_poison(&value)) return value;
+  return defined ? define_convert(e, param->name, &type, &value, &given)
+                 : define_default(e, param, &type, &value);
 }
 
 static Value tensor_param(Elab *e, const Param *param, const TensorSpec *spec) {
@@ -127,11 +116,12 @@ static Value tensor_param(Elab *e, const Param *param, const TensorSpec *spec) {
 
 static Value scalar_param(Elab *e, const Param *param, DType dtype) {
   Value value;
+  Value type = value_dtype(dtype);
   if (elab_define(e, param->name, &value)) {
+    value = define_convert(e, param->name, &type, &(Value){.kind = VALUE_ABSENT}, &value);
     TirValue *scalar = staged_as(e, &value, dtype, (Span){0, 0});
     return scalar ? value_staged(scalar) : value_poison();
   }
-  Value type = value_dtype(dtype);
   if (!need_dtype(e, &type, param->annotation->span, "a parameter", &dtype)) return value_poison();
   e->b.span = param->span;
   TirValue *scalar = tir_param(&e->b, param->name, dtype);
