@@ -63,8 +63,13 @@ static TileError *settle_sizes(Program *program) {
   return NULL;
 }
 
-static ReportHead head_of(const Program *program, const Problem *problem, char *product, size_t size) {
-  problem_describe(problem, product, size);
+// The texts that a head points to.
+typedef struct {
+  char product[200], operands[PROBLEM_OPERANDS];
+} HeadText;
+
+static ReportHead head_of(const Program *program, const Problem *problem, HeadText *text) {
+  problem_describe(problem, text->product, sizeof text->product);
   return (ReportHead){.program = TILE_VERSION,
                       .gpu = tile_device_name(program->device),
                       .driver = program->monitor->driver,
@@ -73,8 +78,8 @@ static ReportHead head_of(const Program *program, const Problem *problem, char *
                       .power_limit = program->monitor->power_limit,
                       .peer_path = program->lt ? program->lt->path : "",
                       .peer_version = program->lt ? program->lt->version : 0,
-                      .product = product,
-                      .operand = tile_dtype_name(problem->a->dtype),
+                      .product = text->product,
+                      .operand = problem_operands(problem, text->operands),
                       .result = tile_dtype_name(problem->c->dtype),
                       .seed = program->options.seed,
                       .measured_clocks = program->monitor->device != NULL};
@@ -106,8 +111,8 @@ static TileError *write_file(const char *path, Writer writer, const ReportHead *
 // A size that fails ends the run, but what was measured before it is written.
 static TileError *measure_all(Program *program) {
   const BenchOptions *options = &program->options;
-  char product[200];
-  ReportHead head = head_of(program, &program->sources[0].subject.problem, product, sizeof product);
+  HeadText text;
+  ReportHead head = head_of(program, &program->sources[0].subject.problem, &text);
   TileError *error = NULL;
   program->rows = calloc((size_t)options->nsizes, sizeof *program->rows);
   if (!program->rows) return error_no_memory();
@@ -139,8 +144,8 @@ static void close_all(Program *program) {
 }
 
 static void print_head(const Program *program, const Problem *problem) {
-  char product[200];
-  ReportHead head = head_of(program, problem, product, sizeof product);
+  HeadText text;
+  ReportHead head = head_of(program, problem, &text);
   report_head(stdout, &head);
 }
 

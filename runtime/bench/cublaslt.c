@@ -211,10 +211,11 @@ TileError *cublaslt_product(const CublasLt *lt, const Problem *problem, Sizes si
   if (!error) error = find_algorithms(out, wanted < CUBLASLT_MOST ? wanted : CUBLASLT_MOST);
   if (!error) return NULL;
   cublaslt_product_free(out);
+  char operands[PROBLEM_OPERANDS];
   TileError *longer =
       error_new(TILE_UNAVAILABLE, "%s, for %lldx%lldx%lld of %s to %s; --peer none measures without it",
                 tile_error_message(error), (long long)sizes.m, (long long)sizes.n, (long long)sizes.k,
-                tile_dtype_name(problem->a->dtype), tile_dtype_name(problem->c->dtype));
+                problem_operands(problem, operands), tile_dtype_name(problem->c->dtype));
   tile_error_free(error);
   return longer;
 }

@@ -20,9 +20,6 @@ static void set_element(Block *block, uint64_t index, double value) {
 
 TileError *block_make(TileDType dtype, uint64_t seed, Block *out) {
   *out = (Block){dtype, BLOCK_ELEMENTS, NULL, NULL};
-  if (tile_dtype_bits(dtype) < 8)
-    return error_new(TILE_INVALID, "operands of %s cannot be measured: only elements of whole bytes",
-                     tile_dtype_name(dtype));
   out->bytes = malloc(out->count * (uint64_t)tile_dtype_bits(dtype) / 8);
   out->values = malloc(out->count * sizeof *out->values);
   if (!out->bytes || !out->values) {

@@ -14,7 +14,7 @@ typedef struct {
   float *values;
 } Block;
 
-// Normally distributed floats, or integers from -8 to 8. TILE_INVALID: elements of less than 8 bits.
+// Normally distributed floats, or integers from -8 to 8.
 TileError *block_make(TileDType dtype, uint64_t seed, Block *out);
 void block_free(Block *block);
 // Fills `elements` elements at `address`.

@@ -3,10 +3,12 @@
 // of K before columns.
 #include "bench/problem.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/dtype.h"
 #include "core/error.h"
 
 enum { M_AT_C = 0, N_AT_C = 1 };
@@ -29,9 +31,13 @@ static TileError *find_result(const TileKernel *kernel, Problem *out) {
     if (out->c)
       return error_new(TILE_INVALID, "kernel %s writes %s and %s; a product has one result",
                        tile_kernel_name(kernel), out->c->name, param->name);
-    if (!is_matrix(param, TILE_WRITE))
+    if (param->rank != 2)
       return error_new(TILE_INVALID,
-                       "kernel %s: its result %s is not a matrix that is only written, so this is no C = A B",
+                       "kernel %s: its result %s has %d dimension%s; only C (M, N) = A B is measured%s",
+                       tile_kernel_name(kernel), param->name, param->rank, param->rank == 1 ? "" : "s",
+                       param->rank > 2 ? ", no batch of products" : "");
+    if (param->access & TILE_READ)
+      return error_new(TILE_INVALID, "kernel %s reads its result %s; only C = A B is measured, not C += A B",
                        tile_kernel_name(kernel), param->name);
     out->c = param;
   }
@@ -62,17 +68,65 @@ static bool find_operands(const TileKernel *kernel, int layout, Problem *out) {
   return false;
 }
 
+static bool is_name(const char *text) {
+  size_t length = 0;
+  while (isalnum((unsigned char)text[length]) || text[length] == '_') length++;
+  return !text[length];
+}
+
+static TileError *check_dimensions(const TileKernel *kernel, const Problem *problem) {
+  const char *names[3] = {problem->m, problem->n, problem->k};
+  for (int i = 0; i < 3; i++)
+    if (!is_name(names[i]))
+      return error_new(TILE_INVALID, "kernel %s: %c is %s; a size that is measured has a name or is a number",
+                       tile_kernel_name(kernel), "MNK"[i], names[i]);
+  return NULL;
+}
+
+static TileError *check_types(const TileKernel *kernel, const Problem *problem) {
+  const TileParam *all[3] = {problem->a, problem->b, problem->c};
+  bool integer = dtype_is_integer(problem->a->dtype);
+  for (int i = 0; i < 3; i++) {
+    if (tile_dtype_bits(all[i]->dtype) < 8)
+      return error_new(TILE_INVALID, "kernel %s: %s is of %s; only elements of whole bytes are measured",
+                       tile_kernel_name(kernel), all[i]->name, tile_dtype_name(all[i]->dtype));
+    if (dtype_is_integer(all[i]->dtype) != integer)
+      return error_new(TILE_INVALID,
+                       "kernel %s: %s is of %s, %s of %s; products of integers and floats are not measured",
+                       tile_kernel_name(kernel), problem->a->name, tile_dtype_name(problem->a->dtype),
+                       all[i]->name, tile_dtype_name(all[i]->dtype));
+  }
+  if (!integer || tile_dtype_bits(problem->c->dtype) >= 32) return NULL;
+  return error_new(TILE_INVALID,
+                   "kernel %s: sums of %s need not fit into %s, of which %s is; measured are sums in i32",
+                   tile_kernel_name(kernel), tile_dtype_name(problem->a->dtype),
+                   tile_dtype_name(problem->c->dtype), problem->c->name);
+}
+
+static TileError *check(const TileKernel *kernel, const Problem *problem) {
+  TileError *error = check_dimensions(kernel, problem);
+  return error ? error : check_types(kernel, problem);
+}
+
 TileError *problem_find(const TileKernel *kernel, const char *layout, Problem *out) {
   *out = (Problem){0};
   TileError *error = find_result(kernel, out);
   if (error) return error;
   for (int i = 0; i < LAYOUTS; i++)
-    if ((!layout || strcmp(layout, layouts[i].name) == 0) && find_operands(kernel, i, out)) return NULL;
+    if ((!layout || strcmp(layout, layouts[i].name) == 0) && find_operands(kernel, i, out))
+      return check(kernel, out);
   return error_new(TILE_INVALID,
                    "kernel %s: no two input matrices A (%s, K) and B (%s, K), either stored the other way, "
                    "for its result %s (%s, %s)%s%s",
                    tile_kernel_name(kernel), out->c->shape[0], out->c->shape[1], out->c->name,
                    out->c->shape[0], out->c->shape[1], layout ? " in layout " : "", layout ? layout : "");
+}
+
+const char *problem_operands(const Problem *problem, char out[PROBLEM_OPERANDS]) {
+  const char *a = tile_dtype_name(problem->a->dtype), *b = tile_dtype_name(problem->b->dtype);
+  bool same = problem->a->dtype == problem->b->dtype;
+  snprintf(out, PROBLEM_OPERANDS, "%s%s%s", a, same ? "" : " and ", same ? "" : b);
+  return out;
 }
 
 bool problem_knows_layout(const char *layout) {
@@ -140,6 +194,10 @@ TileError *problem_fix(const Problem *problem, TileCall *call, Sizes sizes) {
   TileError *error = NULL;
   for (int i = 0; i < 3 && !error; i++) {
     int64_t fixed;
+    for (int j = 0; j < i; j++)
+      if (strcmp(names[i], names[j]) == 0 && values[i] != values[j])
+        return error_new(TILE_INVALID, "%c and %c are one size of the kernel, %s; %lld and %lld differ",
+                         "MNK"[j], "MNK"[i], names[i], (long long)values[j], (long long)values[i]);
     if (!is_fixed(names[i], &fixed))
       error = tile_call_size(call, names[i], values[i]);
     else if (fixed != values[i])

@@ -19,12 +19,17 @@ typedef struct {
 } Problem;
 
 // `layout` is NULL for any, or as cublas spells the operands of a row-major product (B first): "tn" A (M, K), B (N, K);
-// "nn" B (K, N); "tt" A (K, M), B (N, K); "nt" both. TILE_INVALID: no such product, or several results.
+// "nn" B (K, N); "tt" A (K, M), B (N, K); "nt" both. TILE_INVALID: no such product, several
+// results, a batch, or types whose results cannot be compared.
 TileError *problem_find(const TileKernel *kernel, const char *layout, Problem *out);
 // Whether problem_find knows this layout.
 bool problem_knows_layout(const char *layout);
 // "A(M,K) B(N,K)": how the two are stored.
 void problem_describe(const Problem *problem, char *out, size_t size);
+
+enum { PROBLEM_OPERANDS = 24 };
+// "bf16", or "e4m3 and e5m2": the types of A and B, written to `out`, which is returned.
+const char *problem_operands(const Problem *problem, char out[PROBLEM_OPERANDS]);
 
 // "8192x8192x1024", or "4096" for a cube. False: not of that form, or no sizes from 1 to 2^31 - 1.
 bool sizes_parse(const char *text, size_t length, Sizes *out);

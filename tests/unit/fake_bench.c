@@ -1,9 +1,11 @@
 // A GPU that only keeps the books, for the whole of tile-bench: libcuda, libcublasLt and NVML in one shared library, under
 // three names. Memory is the host's; a launch multiplies the matrices of the three tensor maps that were encoded
-// last (A, B, C in bf16, C = A Bᵀ); time is a counter that launches advance by what they would take at a
+// last (A, B, C; shapes say which of A and B is stored the other way, by rows of K in doubt); time is a counter that launches advance by what they would take at a
 // rate that only the number of CTAs lowers. FAKE_WRONG=1 spoils the last element of every kernel's result, FAKE_FAULT=1 makes every launch fail.
-// FAKE_MAJOR is the first number of the compute capability, else 9. FAKE_SPLIT=1: cublasLt adds up split sums in a second kernel.
+// FAKE_MAJOR is the first number of the compute capability, else 9. FAKE_E4M3=1: bytes in tensor maps are
+// floats, not integers. FAKE_SPLIT=1: cublasLt adds up split sums in a second kernel.
 // With FAKE_OLD defined it is a driver that tells nothing about graphs.
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,9 +37,6 @@ static void add_node(Node node) {
   if (capturing && nnodes < MOST_NODES) nodes[nnodes++] = node;
 }
 
-static uint64_t matrices[3][3];  // address, rows, columns
-static int encoded;
-
 static const double kernel_rate = 800e12, peer_rates[] = {500e12, 760e12, 640e12};
 enum { ALGORITHMS = sizeof peer_rates / sizeof *peer_rates };
 
@@ -45,28 +44,75 @@ static void advance(double seconds) {
   *(capturing ? &captured : &now) += seconds;
 }
 
-static float decode(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
-  float value;
-  memcpy(&value, &wide, sizeof value);
-  return value;
+// ---- Elements; types are numbered as cublasLt does
+
+enum { F32 = 0, F16 = 2, I8 = 3, I32 = 10, BF16 = 14, E4M3 = 28 };
+
+static int width_of(int type) {
+  return type == F32 || type == I32 ? 4 : type == F16 || type == BF16 ? 2 : 1;
 }
 
-static uint16_t encode(float value) {
-  uint32_t wide;
-  memcpy(&wide, &value, sizeof wide);
-  return (uint16_t)((wide + 0x7FFF + (wide >> 16 & 1)) >> 16);
+// A float of so many bits of mantissa with this bias, without infinities.
+static double decode_small(unsigned bits, int mantissa, int bias, int sign) {
+  int exponent = (int)(bits & ((1U << sign) - 1)) >> mantissa;
+  double fraction = bits & ((1U << mantissa) - 1);
+  double value = exponent ? ldexp(fraction + (1 << mantissa), exponent - bias - mantissa)
+                          : ldexp(fraction, 1 - bias - mantissa);
+  return bits >> sign & 1 ? -value : value;
 }
+
+static double decode(int type, const void *data, uint64_t index) {
+  uint32_t bits = 0;
+  float value;
+  memcpy(&bits, (const char *)data + index * (uint64_t)width_of(type), (size_t)width_of(type));
+  if (type == I8) return (int8_t)bits;
+  if (type == I32) return (int32_t)bits;
+  if (type == F16) return decode_small(bits, 10, 15, 15);
+  if (type == E4M3) return decode_small(bits, 3, 7, 7);
+  if (type == BF16) bits <<= 16;
+  memcpy(&value, &bits, sizeof value);
+  return (double)value;
+}
+
+// Of the types of results.
+static void encode(int type, void *data, uint64_t index, double number) {
+  float value = (float)number;
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (type == I32) bits = (uint32_t)(int32_t)number;
+  if (type == BF16) bits = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+  if (type == F16) {
+    int exponent;
+    double half = frexp(fabs(number), &exponent);
+    bits = exponent < -13 ? (uint32_t)nearbyint(ldexp(fabs(number), 24))
+                          : ((uint32_t)(exponent + 14) << 10) + (uint32_t)nearbyint(ldexp(half, 11)) - 1024;
+    bits |= number < 0 ? 0x8000 : 0;
+  }
+  memcpy((char *)data + index * (uint64_t)width_of(type), &bits, (size_t)width_of(type));
+}
+
+typedef struct {
+  void *data;
+  int type;
+  uint64_t rows, columns;
+  bool across;  // an operand that is stored by columns of K
+} Matrix;
 
 // All row-major: c (m, n) = a (m, k) b (n, k)ᵀ.
-static void multiply(const uint16_t *a, const uint16_t *b, uint16_t *c, uint64_t m, uint64_t n, uint64_t k) {
+static void multiply(const Matrix *a, const Matrix *b, const Matrix *c, uint64_t k) {
+  uint64_t m = c->rows, n = c->columns;
   for (uint64_t i = 0; i < m; i++)
     for (uint64_t j = 0; j < n; j++) {
-      float sum = 0;
-      for (uint64_t x = 0; x < k; x++) sum += decode(a[i * k + x]) * decode(b[j * k + x]);
-      c[i * n + j] = encode(sum);
+      double sum = 0;
+      for (uint64_t x = 0; x < k; x++)
+        sum += decode(a->type, a->data, a->across ? x * m + i : i * k + x) *
+               decode(b->type, b->data, b->across ? x * n + j : j * k + x);
+      encode(c->type, c->data, i * n + j, sum);
     }
 }
+
+static Matrix matrices[3];  // of tensor maps
+static int encoded;
 
 static void *pointer(uint64_t address) {
   return (void *)(uintptr_t)address;
@@ -205,16 +251,21 @@ OK(cuMemsetD8_v2, uint64_t address, unsigned char byte, size_t count) {
 OK(cuTensorMapEncodeTiled, void *map, int type, uint32_t rank, void *address, const uint64_t *size,
    const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride, int interleave, int swizzle,
    int l2_promotion, int fill) {
-  uint64_t *matrix = matrices[encoded++ % 3];
-  matrix[0] = (uint64_t)(uintptr_t)address;
-  matrix[1] = size[1];
-  matrix[2] = size[0];
+  // CUtensorMapDataType; those that no kernel of the tests has are bytes.
+  const int types[16] = {
+      [0] = getenv("FAKE_E4M3") ? E4M3 : I8, [3] = I32, [6] = F16, [7] = F32, [9] = BF16, [11] = F32};
+  matrices[encoded++ % 3] =
+      (Matrix){.data = address, .type = types[type & 15], .rows = size[1], .columns = size[0]};
   memset(map, 0, 128);
   bool plain = stride && box && element_stride && !interleave && !fill && type >= 0 && l2_promotion >= 0;
   return rank == 2 && plain && swizzle >= 0 ? 0 : 1;
 }
 OK(cuLaunchKernelEx, const void *launch, void *function, void **params, void **extra) {
-  uint64_t m = matrices[2][1], n = matrices[2][2], k = matrices[0][2];
+  Matrix *a = &matrices[0], *b = &matrices[1], *c = &matrices[2];
+  uint64_t m = c->rows, n = c->columns;
+  a->across = a->rows != m;
+  uint64_t k = a->across ? a->rows : a->columns;
+  b->across = b->columns != k;
   if (!launch || !function || !params || extra || encoded % 3) return 1;
   if (getenv("FAKE_FAULT")) return 719;
   uint32_t shape[7];
@@ -226,9 +277,8 @@ OK(cuLaunchKernelEx, const void *launch, void *function, void **params, void **e
   add_node(node);
   advance(2.0 * (double)m * (double)n * (double)k / rate);
   if (capturing) return 0;
-  uint16_t *c = pointer(matrices[2][0]);
-  multiply(pointer(matrices[0][0]), pointer(matrices[1][0]), c, m, n, k);
-  if (getenv("FAKE_WRONG")) c[m * n - 1] = encode(1e6F);
+  multiply(a, b, c, k);
+  if (getenv("FAKE_WRONG")) encode(c->type, c->data, m * n - 1, 1e6);
   return 0;
 }
 OK(cuStreamSynchronize, void *stream) {
@@ -345,10 +395,14 @@ OK(cuEventDestroy_v2, void *event) {
 
 // ---- libcublasLt
 
+// A description of a product, or the layout of a matrix, column-major.
 typedef struct {
-  int type, transposed[2];
+  int type, scale, transposed[2];
+  bool fast;
   uint64_t rows, columns;
 } Thing;
+
+enum { NOT_SUPPORTED = 15 };
 
 static void *thing(int type, uint64_t rows, uint64_t columns) {
   Thing *made = calloc(1, sizeof *made);
@@ -368,21 +422,25 @@ size_t cublasLtGetVersion(void) {
   return 130000;
 }
 OK(cublasLtMatmulDescCreate, void **desc, int compute_type, int scale_type) {
-  *desc = thing(compute_type, 0, 0);
-  return compute_type == 68 && scale_type == 0 ? 0 : 1;
+  Thing *made = thing(compute_type, 0, 0);
+  if (made) made->scale = scale_type;
+  *desc = made;
+  return made ? 0 : 3;
 }
 OK(cublasLtMatmulDescDestroy, void *desc) {
   free(desc);
   return 0;
 }
 OK(cublasLtMatmulDescSetAttribute, void *desc, int attribute, const void *value, size_t bytes) {
-  if (bytes != 4 || attribute < 3 || attribute > 4) return 1;
-  memcpy(&((Thing *)desc)->transposed[attribute - 3], value, bytes);
+  Thing *product = desc;
+  if (attribute == 25 && bytes == 1) return product->fast = true, 0;
+  if (bytes != 4 || attribute < 3 || attribute > 4) return 7;
+  memcpy(&product->transposed[attribute - 3], value, bytes);
   return 0;
 }
 OK(cublasLtMatrixLayoutCreate, void **layout, int type, uint64_t rows, uint64_t columns, int64_t pitch) {
   *layout = thing(type, rows, columns);
-  return type == 14 && pitch == (int64_t)rows ? 0 : 1;
+  return pitch == (int64_t)rows ? 0 : 7;
 }
 OK(cublasLtMatrixLayoutDestroy, void *layout) {
   free(layout);
@@ -399,19 +457,51 @@ OK(cublasLtMatmulPreferenceDestroy, void *preference) {
 OK(cublasLtMatmulPreferenceSetAttribute, void *preference, int attribute, const void *value, size_t bytes) {
   return preference && attribute == 1 && value && bytes == 8 ? 0 : 1;
 }
+// What the library's manual lists, of what tile-bench can ask for: types that go together, shapes that fit, floats of 8
+// bits only by rows of K, and with fast sums as the kernels have them.
+static bool supported(const Thing *product, const Thing *first, const Thing *second, const Thing *result) {
+  static const struct {
+    int compute, scale, operand, results[3];
+    bool by_rows;
+  } rows[] = {{68, 0, BF16, {BF16, F32, BF16}, false},
+              {68, 0, F16, {F16, F32, F16}, false},
+              {77, 0, F32, {F32, F32, F32}, false},
+              {72, 10, I8, {I32, I32, I32}, false},
+              {68, 0, E4M3, {BF16, F32, F16}, true}};
+  bool first_across = !product->transposed[0], second_across = product->transposed[1];
+  uint64_t n = first_across ? first->rows : first->columns, k = first_across ? first->columns : first->rows;
+  uint64_t m = second_across ? second->rows : second->columns;
+  if ((second_across ? second->columns : second->rows) != k) return false;
+  if (result->rows != n || result->columns != m) return false;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const int *results = rows[i].results;
+    bool known = result->type == results[0] || result->type == results[1] || result->type == results[2];
+    if (product->type == rows[i].compute && product->scale == rows[i].scale && known &&
+        first->type == rows[i].operand && second->type == rows[i].operand &&
+        (!rows[i].by_rows || (!first_across && !second_across)) && product->fast == rows[i].by_rows)
+      return true;
+  }
+  return false;
+}
+
 OK(cublasLtMatmulAlgoGetHeuristic, void *handle, void *desc, void *a, void *b, void *c, void *d,
    void *preference, int wanted, void *results, int *count) {
+  *count = 0;
+  if (!supported(desc, a, b, d)) return NOT_SUPPORTED;
   *count = wanted < ALGORITHMS ? wanted : ALGORITHMS;
   for (int i = 0; i < *count; i++) {
     memset((char *)results + 96 * i, 0, 96);
     memcpy((char *)results + 96 * i, &(uint64_t){(uint64_t)i}, 8);
   }
-  return handle && desc && a && b && c && d && preference ? 0 : 1;
+  return handle && c == d && preference ? 0 : 1;
 }
 // What cublasLt launches: it fills its workspace before the product, or adds split sums up after it.
-static void add_peer_nodes(void) {
+static void add_peer_nodes(const int *transposed) {
+  static const char *const names[2][2] = {
+      {"nvjet_sm90_tst_176x128_64x5_1x2_h_bz_NNN", "nvjet_sm90_tst_176x128_64x5_1x2_h_bz_NTN"},
+      {"nvjet_sm90_tst_176x128_64x5_1x2_h_bz_TNN", "nvjet_sm90_tst_176x128_64x5_1x2_h_bz_TTN"}};
   const Node sum = {.function = "splitKreduce_kernel", .grid = {64, 1, 1}, .block = {32, 16, 1}};
-  const Node product = {.kernel = "nvjet_sm90_tst_176x128_64x5_1x2_h_bz_TNN",
+  const Node product = {.kernel = names[transposed[0]][transposed[1]],
                         .grid = {2, 66, 1},
                         .block = {384, 1, 1},
                         .shared = 206 * 1024,
@@ -423,23 +513,31 @@ static void add_peer_nodes(void) {
   if (split) add_node(sum);
 }
 
-// Transposed A (columns of k) times B, both column-major, gives C (n, m): so b's rows are the columns of c.
+// Column-major: op(A) op(B) is (n, m), which is the row-major C (m, n); so A here is the kernels' B.
 OK(cublasLtMatmul, void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b,
    void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
    const void *algorithm, void *workspace, size_t workspace_bytes, void *stream) {
-  const Thing *first = a_layout, *second = b_layout, *result = d_layout;
-  uint64_t k = first->rows, n = first->columns, m = second->columns, index;
+  const Thing *product = desc, *first = a_layout, *second = b_layout, *result = d_layout;
+  uint64_t index;
   memcpy(&index, algorithm, sizeof index);
-  bool right = *(const float *)alpha == 1 && *(const float *)beta == 0 && c == d && c_layout == d_layout;
-  const int *transposed = ((const Thing *)desc)->transposed;
+  bool integer = product->scale == I32;
+  double one = integer ? *(const int32_t *)alpha : (double)*(const float *)alpha;
+  double zero = integer ? *(const int32_t *)beta : (double)*(const float *)beta;
+  bool right = one == 1 && zero == 0 && c == d && c_layout == d_layout;
   if (!handle || !right || !workspace || !workspace_bytes || !stream || index >= ALGORITHMS) return 1;
-  if (transposed[0] != 1 || transposed[1] != 0 || second->rows != k || result->rows != n ||
-      result->columns != m)
-    return 1;
-  advance(2.0 * (double)m * (double)n * (double)k / peer_rates[index]);
-  add_peer_nodes();
-  if (!capturing) multiply(b, a, d, m, n, k);
+  if (!supported(product, first, second, result)) return NOT_SUPPORTED;
+  Matrix ours[3] = {{.data = (void *)(uintptr_t)b, .type = second->type, .across = product->transposed[1]},
+                    {.data = (void *)(uintptr_t)a, .type = first->type, .across = !product->transposed[0]},
+                    {.data = d, .type = result->type, .rows = result->columns, .columns = result->rows}};
+  uint64_t k = ours[1].across ? first->columns : first->rows;
+  advance(2.0 * (double)result->rows * (double)result->columns * (double)k / peer_rates[index]);
+  add_peer_nodes(product->transposed);
+  if (!capturing) multiply(&ours[0], &ours[1], &ours[2], k);
   return 0;
+}
+const char *cublasLtGetStatusName(int status);
+const char *cublasLtGetStatusName(int status) {
+  return status == NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "failed";
 }
 
 // ---- NVML
