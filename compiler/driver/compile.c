@@ -96,15 +96,18 @@ static bool stage_read_tir(Compilation *c) {
   return c->tir && tir_verify(c->tir, c->ds);
 }
 
-// Passes that tile IR from a file has not been through, if it has been through any.
+// Passes that tile IR from a file has not been through, if it has been through any: those behind the last whose facts hold.
 static void continue_pipeline(Compilation *c, PipelineOptions *options) {
   unsigned facts = ~0u;
+  int begin = 0;
   for (int i = 0; i < c->tir->kernels.len; i++) facts &= c->tir->kernels.data[i]->facts;
+  for (int i = 0; i < pipeline_count(); i++)
+    if (pipeline_at(i)->gives & facts) begin = i + 1;
   const char **rest = ARENA_ARRAY(c->arena, const char *, pipeline_count());
   options->only = rest;
-  for (int i = 0; i < pipeline_count(); i++) {
+  for (int i = begin; i < pipeline_count(); i++) {
     const Pass *pass = pipeline_at(i);
-    if (!pass->gives || (facts & pass->gives) != pass->gives) rest[options->nonly++] = pass->name;
+    rest[options->nonly++] = pass->name;
     if (options->stop_after && !strcmp(options->stop_after, pass->name)) break;
   }
 }

@@ -268,7 +268,7 @@ Value scheduler_attribute(Elab *e, const Scheduler *s, const char *name) {
 
 // ---- the order of blocks
 
-static const TirOp *find_grid(Elab *e) {
+const TirOp *schedule_grid(const Elab *e) {
   for (const TirOp *at = e->kernel->launch->first; at; at = at->next)
     if (at->kind == OP_grid) return at;
   return NULL;
@@ -284,22 +284,22 @@ static bool read_order(Elab *e, const Call *call, BlockOrder *out) {
   return false;
 }
 
+void schedule_check_count(Elab *e, TirValue *blocks, Span span, const char *what) {
+  TirValue *fits = op(e, OP_le, blocks, tir_int(&e->b, INT32_MAX));
+  int64_t known;
+  if (tir_const_int(fits, &known) && !known)
+    diag_error(e->ds, DIAG_value_kind, span, "%s numbers fewer than 2^31 blocks; this grid has more", what);
+  else if (!tir_const_int(fits, &known))
+    launch_check(e, fits, span, text_printf(e->arena, "%s numbers fewer than 2^31 blocks", what));
+}
+
 // Blocks are numbered by 32 bits, and so are those of a panel.
 static void check_block_count(Elab *e, Span span, int64_t panel, BlockOrder order) {
-  const TirOp *grid = find_grid(e);
+  const TirOp *grid = schedule_grid(e);
   if (!grid || grid->nargs < 2) return;
-  TirValue *most = tir_int(&e->b, INT32_MAX), *length = grid->args[order == BLOCKS_BY_ROWS ? 0 : 1];
-  TirValue *products[] = {op(e, OP_mul, grid->args[0], grid->args[1]),
-                          op(e, OP_mul, length, tir_int(&e->b, panel))};
-  for (int i = 0; i < 2; i++) {
-    TirValue *fits = op(e, OP_le, products[i], most);
-    int64_t known;
-    if (tir_const_int(fits, &known) && !known)
-      diag_error(e->ds, DIAG_value_kind, span,
-                 "use_swizzle numbers fewer than 2^31 blocks; this grid has more");
-    else if (!tir_const_int(fits, &known))
-      launch_check(e, fits, span, "use_swizzle numbers fewer than 2^31 blocks");
-  }
+  TirValue *length = grid->args[order == BLOCKS_BY_ROWS ? 0 : 1];
+  schedule_check_count(e, op(e, OP_mul, grid->args[0], grid->args[1]), span, "use_swizzle");
+  schedule_check_count(e, op(e, OP_mul, length, tir_int(&e->b, panel)), span, "use_swizzle");
 }
 
 static Value run_use_swizzle(Elab *e, const Call *call) {

@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-static const char *const modules[] = {"T",    "tl",    "tilelang", "language",
-                                      "math", "torch", "driver",   "GemmWarpPolicy"};
+static const char *const modules[] = {"T",     "tl",     "tilelang",  "language",       "math",
+                                      "torch", "driver", "transform", "GemmWarpPolicy", "PassConfigKey"};
 
-static const Builtin *const tables[] = {builtins_tile,  builtins_fragment, builtins_memory, builtins_loop,
-                                        builtins_sync,  builtins_math,     builtins_python, builtins_atomic,
-                                        builtins_debug, builtins_schedule};
+static const Builtin *const tables[] = {builtins_tile,  builtins_fragment, builtins_memory,  builtins_loop,
+                                        builtins_sync,  builtins_math,     builtins_python,  builtins_atomic,
+                                        builtins_debug, builtins_schedule, builtins_annotate};
 
 enum { TABLE_COUNT = sizeof tables / sizeof *tables, MODULE_COUNT = sizeof modules / sizeof *modules };
 
@@ -28,7 +28,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(annotate_layout),
                                 LATER(annotate_min_blocks_per_sm),
                                 LATER(annotate_padding),
-                                LATER(annotate_pass_configs),
                                 LATER(annotate_safe_value),
                                 LATER(annotate_ws_schedule),
                                 LATER(any_of),
@@ -51,7 +50,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(cp_async),
                                 LATER(cummax),
                                 LATER(decl_buffer),
-                                LATER(disable_warp_group_reg_alloc),
                                 LATER(dp4a),
                                 LATER(env_thread),
                                 LATER(erf),
@@ -78,7 +76,6 @@ static const Builtin later[] = {LATER(access_ptr),
                                 LATER(make_tensor),
                                 LATER(match_buffer),
                                 LATER(named_barrier_arrive),
-                                LATER(no_set_max_nreg),
                                 LATER(parallel),
                                 LATER(pdl_sync),
                                 LATER(pdl_trigger),

@@ -262,6 +262,7 @@ static void elaborate_kernel(Elab *e, Name name) {
   e->region = e->host;
   e->scope = e->globals;
   run_kernel_function(e, value.function);
+  if (!e->stopped) annotate_check(e);
   e->kernel->facts |= TIR_TYPED;
 }
 

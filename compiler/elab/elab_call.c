@@ -73,16 +73,17 @@ static Actuals eval_actuals(Elab *e, const Expr *expr) {
 typedef struct {
   const char *names;  // "transpose_A|trans_A", not terminated
   size_t len;
-  char flag;  // '?', '~', '!' or 0
-  bool star;
+  char flag;      // '?', '~', '!' or 0
+  bool star;      // "*name" or
+  bool keywords;  // "**name"
 } Word;
 
 static bool next_word(const char **cursor, Word *out) {
   const char *at = *cursor;
   while (*at == ' ') at++;
   if (!*at) return false;
-  *out = (Word){.star = *at == '*'};
-  if (out->star) at++;
+  *out = (Word){.star = *at == '*', .keywords = *at == '*' && at[1] == '*'};
+  while (*at == '*') at++;
   out->names = at;
   while (*at && *at != ' ' && !strchr("?~!", *at)) at++;
   out->len = (size_t)(at - out->names);
@@ -139,26 +140,32 @@ static bool place_argument(Elab *e, Call *call, int slot, const Word *word, cons
   return true;
 }
 
-static bool place_keyword(Elab *e, Call *call, const Actual *actual) {
+static void add_rest(Elab *e, Call *call, const Actual *actual, int room) {
+  if (!call->rest) {
+    call->rest = ARENA_ARRAY(e->arena, Value, room);
+    call->rest_spans = ARENA_ARRAY(e->arena, Span, room);
+    call->rest_names = ARENA_ARRAY(e->arena, Name, room);
+  }
+  call->rest_names[call->nrest] = actual->keyword;
+  call->rest[call->nrest] = actual->value;
+  call->rest_spans[call->nrest++] = actual->span;
+}
+
+static bool place_keyword(Elab *e, Call *call, const Actual *actual, int room) {
   const char *cursor = call->builtin->params;
   Word word;
   int slot = 0;
   while (next_word(&cursor, &word)) {
+    if (word.keywords) {
+      add_rest(e, call, actual, room);
+      return true;
+    }
     if (word.star) continue;
     if (word_has(&word, actual->keyword)) return place_argument(e, call, slot, &word, actual);
     slot++;
   }
   unknown_keyword(e, call, actual);
   return false;
-}
-
-static void add_rest(Elab *e, Call *call, const Actual *actual, int room) {
-  if (!call->rest) {
-    call->rest = ARENA_ARRAY(e->arena, Value, room);
-    call->rest_spans = ARENA_ARRAY(e->arena, Span, room);
-  }
-  call->rest[call->nrest] = actual->value;
-  call->rest_spans[call->nrest++] = actual->span;
 }
 
 static bool place_arguments(Elab *e, Call *call, const Actuals *actuals) {
@@ -169,9 +176,9 @@ static bool place_arguments(Elab *e, Call *call, const Actuals *actuals) {
   for (int i = 0; i < actuals->items.len; i++) {
     const Actual *actual = &actuals->items.data[i];
     if (actual->keyword) continue;
-    if (more && word.star) {
+    if (more && word.star && !word.keywords) {
       add_rest(e, call, actual, actuals->items.len);
-    } else if (more) {
+    } else if (more && !word.keywords) {
       ok = place_argument(e, call, slot++, &word, actual) && ok;
       more = next_word(&cursor, &word);
     } else {
@@ -181,7 +188,8 @@ static bool place_arguments(Elab *e, Call *call, const Actuals *actuals) {
     }
   }
   for (int i = 0; i < actuals->items.len; i++)
-    if (actuals->items.data[i].keyword) ok = place_keyword(e, call, &actuals->items.data[i]) && ok;
+    if (actuals->items.data[i].keyword)
+      ok = place_keyword(e, call, &actuals->items.data[i], actuals->items.len) && ok;
   return ok;
 }
 

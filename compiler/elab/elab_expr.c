@@ -140,6 +140,7 @@ static Value module_attribute(Elab *e, const Value *base, Name name, Span span) 
     if (strcmp(name, "e") == 0) return value_float(2.71828182845904523536);
   }
   if (strcmp(base->module, "GemmWarpPolicy") == 0) return value_string(str_of(name));
+  if (strcmp(base->module, "PassConfigKey") == 0) return annotate_config_key(e, name);
   const Builtin *builtin = builtin_find(name);
   if (builtin) return (Value){.kind = VALUE_BUILTIN, .builtin = builtin};
   if (builtin_is_module(name)) return (Value){.kind = VALUE_MODULE, .module = name};

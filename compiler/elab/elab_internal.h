@@ -116,8 +116,9 @@ typedef struct {
   Value self;   // of a method
   Value args[BUILTIN_MAX_ARGS];
   Span spans[BUILTIN_MAX_ARGS];
-  Value *rest;  // arguments of a parameter "*name"
+  Value *rest;  // arguments of a parameter "*name" or "**name"
   Span *rest_spans;
+  Name *rest_names;  // of "**name": the keywords
   int nrest;
 } Call;
 
@@ -125,7 +126,7 @@ typedef Value (*BuiltinFn)(Elab *e, const Call *call);
 
 // `params` is one word a parameter: `name` or `name|alias`, then `?` when it may be left out, `~` when it is
 // a hint without effect here, `!` when it is known but not supported yet; `*name` takes the other positional
-// arguments, and what follows it is given by keyword only. A builtin without `run` is not supported yet.
+// arguments, and what follows it is given by keyword only; `**name` takes the other keywords. A builtin without `run` is not supported yet.
 struct Builtin {
   const char *name, *params;
   BuiltinFn run;
@@ -140,7 +141,7 @@ bool builtin_is_module(const char *name);
 
 extern const Builtin builtins_python[], builtins_math[], builtins_memory[], builtins_tile[], builtins_sync[],
     builtins_loop[], builtins_fragment[], builtins_method[], builtins_atomic[], builtins_debug[],
-    builtins_schedule[], builtins_scheduler[];
+    builtins_schedule[], builtins_scheduler[], builtins_annotate[];
 
 // ---- elab.c
 
@@ -317,8 +318,21 @@ Flow exec_return(Elab *e, const Stmt *stmt);
 
 // The coordinates, one a dimension of its domain, of the tile with this number in a Persistent loop.
 void schedule_coordinates(Elab *e, const LoopSpec *loop, TirValue *tile, TirValue **out);
+// The op that says how many blocks there are, once it stands.
+const TirOp *schedule_grid(const Elab *e);
+// Checks now or at launch that the number of blocks fits 32 bits; `what` numbers them.
+void schedule_check_count(Elab *e, TirValue *blocks, Span span, const char *what);
 // A number that a scheduler holds; VALUE_ABSENT when it has none of that name.
 Value scheduler_attribute(Elab *e, const Scheduler *scheduler, const char *name);
+
+// ---- builtin_annotate.c
+
+// What the pass_configs of a kernel function's decorators say.
+void annotate_by_decorators(Elab *e, const Function *function);
+// Reports what contradicts itself, at the end of the kernel.
+void annotate_check(Elab *e);
+// The key that TileLang's PassConfigKey.NAME stands for.
+Value annotate_config_key(Elab *e, Name name);
 
 // ---- launch.c
 

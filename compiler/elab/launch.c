@@ -179,6 +179,7 @@ void run_kernel_function(Elab *e, const Function *function) {
   Scope *outer = e->scope, *outer_kernel = e->kernel_scope;
   int errors = diags_errors(e->ds);
   e->scope = e->kernel_scope = scope_new(e->arena, function->closure);
+  annotate_by_decorators(e, function);
   bind_kernel_params(e, function);
   if (diags_errors(e->ds) != errors) e->params_in_error = true;
   e->returned = value_none();

@@ -11,7 +11,7 @@
 //
 //          So one warpgroup's results leave while another still multiplies: the tensor core does not wait for either.
 // Leaves   TIR_SYNCED. That nothing needed the wider meetings is for sync-check to find, which knows who holds which rows.
-// Reports  Nothing.
+// Reports  That no warpgroup can, where the source asks for it.
 #include "passes/hazards.h"
 #include "passes/meet.h"
 #include "passes/tile.h"
@@ -236,6 +236,7 @@ static void narrow_boxes(const Narrow *n) {
 
 bool pass_narrow(PassCx *cx, TirKernel *kernel) {
   TirOpList all = tile_collect(cx->scratch, kernel->body);
+  bool narrowed = false;
   for (int i = 0; i < all.len; i++) {
     TirOp *role = all.data[i];
     if (role->kind != OP_role || role->parent != kernel->body) continue;
@@ -247,6 +248,10 @@ bool pass_narrow(PassCx *cx, TirKernel *kernel) {
       continue;
     narrow_block(&n, role->bodies[0]);
     narrow_boxes(&n);
+    narrowed = true;
   }
-  return true;
+  if (narrowed || kernel->variant == VARIANT_GENERAL || !tir_asks_for(kernel, CHOICE_narrow)) return true;
+  return pass_refuse_choice(
+      cx, kernel, CHOICE_narrow, (Span){0, 0},
+      "no role of several warpgroups stores, by panels, rows that each of them holds alone");
 }

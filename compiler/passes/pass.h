@@ -25,6 +25,10 @@ typedef struct {
   const char *with;       // another pass without which it does not run; NULL: it always does
 } Pass;
 
+// Reports that what the source asks for cannot be had; `at`: the place of the reason, {0, 0} when it has none. False.
+bool pass_refuse_choice(const PassCx *cx, const TirKernel *kernel, ChoiceKind choice, Span at,
+                        const char *why);
+
 bool pass_select(PassCx *cx, TirKernel *kernel);
 bool pass_stores(PassCx *cx, TirKernel *kernel);
 bool pass_persistent(PassCx *cx, TirKernel *kernel);

@@ -52,12 +52,21 @@ static void drop_kernel(TirModule *module, int index) {
   module->kernels.len--;
 }
 
+// What the source forbids is left out; it is needed by nothing that follows (docs/roles.md, "Overruling the rules").
+static bool is_forbidden(PassCx *cx, const TirKernel *kernel, const Pass *pass) {
+  ChoiceKind choice;
+  if (!choice_find(pass->name, &choice) || !tir_forbids(kernel, choice)) return false;
+  if (kernel->variant != VARIANT_GENERAL)
+    diag_remark(cx->ds, kernel->choices[choice].span, "the source leaves the pass %s out", pass->name);
+  return true;
+}
+
 static bool run_pass(PassCx *cx, const Pass *pass) {
   bool ok = true;
   for (int i = 0; i < cx->module->kernels.len;) {
     TirKernel *kernel = cx->module->kernels.data[i];
     ArenaMark mark = arena_mark(cx->scratch);
-    bool done = has_facts(pass, kernel, cx->ds) && pass->run(cx, kernel);
+    bool done = has_facts(pass, kernel, cx->ds) && (is_forbidden(cx, kernel, pass) || pass->run(cx, kernel));
     arena_reset(cx->scratch, mark);
     if (done) {
       kernel->facts |= pass->gives;
@@ -91,12 +100,31 @@ static bool run_step(PassCx *cx, const PipelineOptions *options, const Pass *pas
   return ok;
 }
 
-static bool is_disabled(const PipelineOptions *options, const Pass *pass) {
+// The pass of a --no-PASS that leaves this one out; NULL: none does.
+static const char *disabled_by(const PipelineOptions *options, const Pass *pass) {
   for (int i = 0; i < options->ndisabled; i++)
     if (!strcmp(options->disabled[i], pass->name) ||
         (pass->with && !strcmp(options->disabled[i], pass->with)))
-      return true;
-  return false;
+      return options->disabled[i];
+  return NULL;
+}
+
+// Options overrule the source.
+static void remark_unheard(PassCx *cx, const PipelineOptions *options, const Pass *pass) {
+  const char *by = disabled_by(options, pass);
+  const char *option =
+      by ? text_printf(cx->scratch, "--no-%s", by) : text_printf(cx->scratch, "-O%d", options->level);
+  for (int i = 0; i < cx->module->kernels.len; i++) {
+    const TirKernel *kernel = cx->module->kernels.data[i];
+    for (int c = 0; c < CHOICE_COUNT && kernel->variant != VARIANT_GENERAL; c++) {
+      char number[16];
+      const TirChoice *choice = &kernel->choices[c];
+      if (!tir_asks_for(kernel, (ChoiceKind)c) || strcmp(choice_def((ChoiceKind)c)->pass, pass->name))
+        continue;
+      diag_remark(cx->ds, choice->span, "%s leaves out what %s=%s asks for", option,
+                  choice_def((ChoiceKind)c)->name, choice_text((ChoiceKind)c, choice->value, true, number));
+    }
+  }
 }
 
 static bool run_only(PassCx *cx, const PipelineOptions *options) {
@@ -107,7 +135,7 @@ static bool run_only(PassCx *cx, const PipelineOptions *options) {
       diag_error(cx->ds, DIAG_pass_order, (Span){0, 0}, "pass %s does not exist", options->only[i]);
       return false;
     }
-    ok = (is_disabled(options, pass) || run_step(cx, options, pass)) && ok;
+    ok = (disabled_by(options, pass) || run_step(cx, options, pass)) && ok;
   }
   return ok;
 }
@@ -115,11 +143,23 @@ static bool run_only(PassCx *cx, const PipelineOptions *options) {
 static bool run_all(PassCx *cx, const PipelineOptions *options) {
   bool ok = true;
   for (int i = 0; i < PASS_COUNT; i++) {
-    bool skipped = is_disabled(options, &pipeline[i]) || options->level < pipeline[i].level;
+    bool skipped = disabled_by(options, &pipeline[i]) || options->level < pipeline[i].level;
+    if (skipped) remark_unheard(cx, options, &pipeline[i]);
     ok = (skipped || run_step(cx, options, &pipeline[i])) && ok;
     if (options->stop_after && !strcmp(options->stop_after, pipeline[i].name)) break;
   }
   return ok;
+}
+
+bool pass_refuse_choice(const PassCx *cx, const TirKernel *kernel, ChoiceKind choice, Span at,
+                        const char *why) {
+  char number[16];
+  const TirChoice *asked = &kernel->choices[choice];
+  bool elsewhere = at.end && at.begin != asked->span.begin;
+  diag_error(cx->ds, DIAG_choice_unmet, elsewhere ? at : asked->span, "%s=%s cannot be: %s",
+             choice_def(choice)->name, choice_text(choice, asked->value, true, number), why);
+  if (elsewhere) diag_note(cx->ds, asked->span, "the source asks for it here");
+  return false;
 }
 
 bool run_pipeline(TirModule *module, const Target *target, const PipelineOptions *options, Diags *ds) {

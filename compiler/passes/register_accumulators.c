@@ -146,15 +146,30 @@ static int64_t accumulator_values(TirOpList ops, bool *rows_part) {
 // One warpgroup with many accumulators shares them with a second: the epilogue takes half as long, and what one stores leaves
 // under the other's products (docs/performance.md: 0.905 -> 0.933 of cuBLAS at 8192x8192x1024).
 static bool wants_second(const TirKernel *kernel, int64_t values, bool rows_part) {
-  return kernel->threads == GROUP && rows_part && values > GROUP * MANY;
+  bool asked = tir_asks_for(kernel, CHOICE_warpgroups);
+  return kernel->threads == GROUP && rows_part && (asked || values > GROUP * MANY);
 }
 
-static void add_warpgroups(PassCx *cx, TirKernel *kernel) {
+// Why a second warpgroup that the source asks for cannot share the accumulators; NULL: it does.
+static const char *cannot_share(const TirKernel *kernel, int64_t values, bool rows_part) {
+  if (!tir_asks_for(kernel, CHOICE_warpgroups) || kernel->threads > GROUP) return NULL;
+  if (!values) return "no product has an accumulator in registers";
+  if (kernel->threads < GROUP) return "the kernel has no whole warpgroup";
+  return rows_part ? NULL : "the rows of an accumulator cannot be cut in two for warpgroups of 64 rows";
+}
+
+static bool add_warpgroups(PassCx *cx, TirKernel *kernel) {
   TirOpList ops = tile_collect(cx->scratch, kernel->body);
+  if (tir_forbids(kernel, CHOICE_warpgroups)) return true;
   for (int i = 0; i < ops.len; i++)
-    if (sees_threads(ops.data[i])) return;
+    if (sees_threads(ops.data[i]))
+      return !tir_asks_for(kernel, CHOICE_warpgroups) ||
+             pass_refuse_choice(cx, kernel, CHOICE_warpgroups, ops.data[i]->span,
+                                "the kernel asks which thread it is in");
   bool rows_part;
   int64_t values = accumulator_values(ops, &rows_part), before = kernel->threads;
+  const char *why = cannot_share(kernel, values, rows_part);
+  if (why) return pass_refuse_choice(cx, kernel, CHOICE_warpgroups, (Span){0, 0}, why);
   if (wants_second(kernel, values, rows_part)) kernel->threads *= 2;
   while (kernel->threads < MOST_THREADS && values > (int64_t)kernel->threads * cx->target->fragment_registers)
     kernel->threads *= 2;
@@ -162,6 +177,7 @@ static void add_warpgroups(PassCx *cx, TirKernel *kernel) {
     diag_remark(cx->ds, kernel->span,
                 "kernel %s: %d threads instead of %d, which share accumulators of %lld values", kernel->name,
                 kernel->threads, (int)before, (long long)values);
+  return true;
 }
 
 bool place_in_registers(PassCx *cx, TirKernel *kernel) {
@@ -169,6 +185,5 @@ bool place_in_registers(PassCx *cx, TirKernel *kernel) {
   if (!check_uses(cx, ops)) return false;
   move_to_fragments(ops);
   while (forward_one(cx, kernel)) continue;
-  add_warpgroups(cx, kernel);
-  return true;
+  return add_warpgroups(cx, kernel);
 }

@@ -17,11 +17,25 @@ static bool choose_path(PassCx *cx, TirOp *op, bool tma) {
   return false;
 }
 
+// Where the source asks for the TMA, a copy that threads would have to do is refused.
+static bool check_asked(const PassCx *cx, const TirKernel *kernel, const TirOp *op, bool tma) {
+  TirValue *src, *dst;
+  if (!tma || !tir_asks_for(kernel, CHOICE_tma) || op_path(op) != PATH_THREADS || !tile_move(op, &src, &dst))
+    return true;
+  bool loads = src->type.space == SPACE_GLOBAL && dst->type.space == SPACE_SHARED;
+  bool stores = src->type.space == SPACE_SHARED && dst->type.space == SPACE_GLOBAL;
+  if (!loads && !stores) return true;
+  const char *why = rule_tma_obstacle(cx->target, src, dst);
+  return pass_refuse_choice(cx, kernel, CHOICE_tma, op->span, why ? why : "the TMA cannot do this copy");
+}
+
 static bool choose_paths(PassCx *cx, TirKernel *kernel, bool tma) {
   TirOpList ops = tile_collect(cx->scratch, kernel->body);
   bool ok = true;
+  tma = tma && !tir_forbids(kernel, CHOICE_tma);
   for (int i = 0; i < ops.len; i++)
-    if (tile_is(ops.data[i])) ok = choose_path(cx, ops.data[i], tma) && ok;
+    if (tile_is(ops.data[i]))
+      ok = choose_path(cx, ops.data[i], tma) && check_asked(cx, kernel, ops.data[i], tma) && ok;
   return ok;
 }
 

@@ -13,7 +13,7 @@
 //          goes to the stages of the loads. The steps are written out when fragments have their layouts
 //          (store_panels.c): until then this is one op like any other.
 // Leaves   Paths `panels`; guards for tensors that are stored so.
-// Reports  Nothing; a remark says why a result goes another way.
+// Reports  A result that cannot though the source asks for it; a remark says why another goes another way.
 #include "passes/fragment_layouts.h"
 #include "passes/hazards.h"
 #include "passes/tile.h"
@@ -356,13 +356,28 @@ static void rewrite(Stores *s, const Candidate *c) {
   if (c->tile) tir_remove(c->tile->op);
 }
 
-static void report(const Stores *s, const Candidate *c) {
+static bool report(const Stores *s, const Candidate *c) {
+  if (tir_asks_for(s->kernel, CHOICE_stores))
+    return pass_refuse_choice(s->cx, s->kernel, CHOICE_stores, c->at->span, c->why);
   if (c->tile)
     diag_remark(s->cx->ds, c->at->span, "%s leaves whole, not by panels: %s", tir_buffer_name(c->tile),
                 c->why);
   else
     diag_remark(s->cx->ds, c->at->span, "%s is stored by threads, not by panels: %s",
                 tir_buffer_name(c->pairs.data[0].write->args[0]), c->why);
+  return true;
+}
+
+static bool leaves_already(const Stores *s) {
+  for (int i = 0; i < s->all.len; i++)
+    if (op_path(s->all.data[i]) == PATH_PANELS) return true;
+  return false;
+}
+
+static bool check_asked(const Stores *s) {
+  if (!tir_asks_for(s->kernel, CHOICE_stores) || s->candidates.len || leaves_already(s)) return true;
+  return pass_refuse_choice(s->cx, s->kernel, CHOICE_stores, (Span){0, 0},
+                            "no result of a product goes from a fragment to a tensor");
 }
 
 bool pass_stores(PassCx *cx, TirKernel *kernel) {
@@ -378,11 +393,12 @@ bool pass_stores(PassCx *cx, TirKernel *kernel) {
   }
   check_releases(&s);
   check_tensors(&s);
+  bool ok = check_asked(&s);
   for (int i = 0; i < s.candidates.len; i++) {
     if (s.candidates.data[i].why)
-      report(&s, &s.candidates.data[i]);
+      ok = report(&s, &s.candidates.data[i]) && ok;
     else
       rewrite(&s, &s.candidates.data[i]);
   }
-  return true;
+  return ok;
 }

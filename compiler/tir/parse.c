@@ -272,8 +272,12 @@ static bool parse_bits(Parser *p, Line *line, int64_t *out) {
   return true;
 }
 
-static bool parse_attr(Parser *p, Line *line) {
+static bool expect_boolean(Parser *p, int64_t *out) {
   static const char *const booleans[] = {"false", "true", NULL};
+  return expect_choice(p, booleans, "true or false", out);
+}
+
+static bool parse_attr(Parser *p, Line *line) {
   char name[32] = "";
   if (p->token.kind == TOKEN_WORD && p->token.text.len < sizeof name)
     memcpy(name, p->token.text.data, p->token.text.len);
@@ -289,7 +293,7 @@ static bool parse_attr(Parser *p, Line *line) {
   case ATTR_MASK:
     return expect_int(p, 0, UINT32_MAX, out);
   case ATTR_BOOL:
-    return expect_choice(p, booleans, "true or false", out);
+    return expect_boolean(p, out);
   case ATTR_ENUM:
     return expect_choice(p, def->names, "a name that this attribute takes", out);
   case ATTR_FLOAT_BITS:
@@ -488,6 +492,31 @@ static bool parse_blocks(Parser *p) {
   return expect(p, ')');
 }
 
+static bool parse_choice(Parser *p) {
+  ChoiceKind kind;
+  char name[32] = "";
+  Span span = p->token.span;
+  int64_t value;
+  if (p->token.kind == TOKEN_WORD && p->token.text.len < sizeof name)
+    memcpy(name, p->token.text.data, p->token.text.len);
+  if (!choice_find(name, &kind)) return fail(p, "something that annotate(…) may say");
+  if (p->kernel->choices[kind].given) return fail(p, "each annotation once");
+  advance(p);
+  if (!expect(p, '=')) return false;
+  int most = choice_def(kind)->most;
+  if (!(most ? expect_int(p, 1, most, &value) : expect_boolean(p, &value))) return false;
+  p->kernel->choices[kind] = (TirChoice){true, (int)value, span};
+  return true;
+}
+
+static bool parse_choices(Parser *p) {
+  if (!expect(p, '(')) return false;
+  do {
+    if (!parse_choice(p)) return false;
+  } while (accept(p, ','));
+  return expect(p, ')');
+}
+
 static bool parse_heading(Parser *p) {
   Span span = p->token.span;
   if (!expect_word(p, "kernel") || !expect(p, '@')) return false;
@@ -498,11 +527,12 @@ static bool parse_heading(Parser *p) {
   while (p->token.kind == TOKEN_WORD) {
     Token word = p->token;
     advance(p);
-    bool ok = str_is(word.text, "variant")   ? parse_variant(p)
-              : str_is(word.text, "threads") ? parse_threads(p)
-              : str_is(word.text, "blocks")  ? parse_blocks(p)
-              : str_is(word.text, "facts")   ? parse_facts(p)
-                                             : fail(p, "variant, threads, blocks or facts before");
+    bool ok = str_is(word.text, "variant")    ? parse_variant(p)
+              : str_is(word.text, "threads")  ? parse_threads(p)
+              : str_is(word.text, "blocks")   ? parse_blocks(p)
+              : str_is(word.text, "annotate") ? parse_choices(p)
+              : str_is(word.text, "facts")    ? parse_facts(p)
+                                              : fail(p, "variant, threads, blocks, annotate or facts before");
     if (!ok) return false;
   }
   return expect(p, '{');

@@ -235,6 +235,19 @@ static void print_facts(TextBuf *out, unsigned facts) {
   if (before[0] == ',') textbuf_puts(out, ")");
 }
 
+static void print_choices(TextBuf *out, const TirKernel *kernel) {
+  const char *before = " annotate(";
+  char number[16];
+  for (int i = 0; i < CHOICE_COUNT; i++) {
+    const TirChoice *choice = &kernel->choices[i];
+    if (!choice->given) continue;
+    textbuf_printf(out, "%s%s = %s", before, choice_def((ChoiceKind)i)->name,
+                   choice_text((ChoiceKind)i, choice->value, false, number));
+    before = ", ";
+  }
+  if (before[0] == ',') textbuf_puts(out, ")");
+}
+
 static void print_resources(Printer *p, const TirKernel *kernel) {
   for (int i = 0; i < kernel->maps.len; i++) {
     const TirMap *map = &kernel->maps.data[i];
@@ -264,6 +277,7 @@ static void print_kernel(TextBuf *out, const TirKernel *kernel) {
   textbuf_printf(out, " threads(%d)", kernel->threads);
   if (kernel->block_order)
     textbuf_printf(out, " blocks(%s %d)", tir_block_order_names[kernel->block_order], kernel->panel);
+  print_choices(out, kernel);
   print_facts(out, kernel->facts);
   textbuf_puts(out, " {\n");
   print_resources(&p, kernel);

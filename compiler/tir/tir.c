@@ -137,6 +137,7 @@ TirKernel *tir_kernel_clone(TirModule *module, const TirKernel *kernel) {
   copy->threads = kernel->threads;
   copy->block_order = kernel->block_order;
   copy->panel = kernel->panel;
+  memcpy(copy->choices, kernel->choices, sizeof copy->choices);
   copy->shared_bytes = kernel->shared_bytes;
   copy->tmem_columns = kernel->tmem_columns;
   copy->facts = kernel->facts;
@@ -223,6 +224,14 @@ bool tir_const_float(const TirValue *value, double *out) {
 bool tir_in_launch(const TirValue *value) {
   const TirBlock *block = value->op->parent;
   return block && block == block->kernel->launch;
+}
+
+bool tir_asks_for(const TirKernel *kernel, ChoiceKind choice) {
+  return kernel->choices[choice].given && kernel->choices[choice].value;
+}
+
+bool tir_forbids(const TirKernel *kernel, ChoiceKind choice) {
+  return kernel->choices[choice].given && !kernel->choices[choice].value;
 }
 
 TirOp *tir_parent(const TirOp *op) {

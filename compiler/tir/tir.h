@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "ops/ops.h"
+#include "tir/choices.h"
 #include "types/layout.h"
 #include "types/type.h"
 
@@ -79,6 +80,7 @@ struct TirKernel {
   int threads;  // that the author sees
   BlockOrder block_order;
   int panel;  // rows or columns of a panel
+  TirChoice choices[CHOICE_COUNT];
   TirBlock *launch, *body;
   VEC(TirMap) maps;
   VEC(TirGuard) guards;
@@ -140,6 +142,9 @@ bool tir_in_launch(
 // Whether the value may differ between the threads that are active where it is defined (depends on thread_idx, a load,
 // or a cell set from such). tir_differs_among (roles.h) asks the same for other threads.
 bool tir_thread_dependent(const TirValue *value);
+// Whether the source says that this shall be, that it shall not be; neither: the rules decide.
+bool tir_asks_for(const TirKernel *kernel, ChoiceKind choice);
+bool tir_forbids(const TirKernel *kernel, ChoiceKind choice);
 bool tir_inside(const TirOp *op, const TirOp *ancestor);
 bool tir_is_loop(const TirOp *op);   // `for` or `while`: its body runs any number of times
 TirOp *tir_parent(const TirOp *op);  // the op whose body holds it, or NULL

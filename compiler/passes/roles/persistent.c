@@ -7,10 +7,10 @@
 //          Tiles are taken in groups of a few rows, so that the workers of one moment share rows and columns in L2; the
 //          author's own order of blocks becomes the order of tiles. Not all SMs work when fewer finish in as many waves.
 // Leaves   TIR_SELECTED.
-// Reports  Nothing; a remark says why a kernel with roles stays as it is.
+// Reports  A kernel that cannot be so though the source asks for it; a remark says why a kernel with roles stays as it is.
 //
 // The rule: a kernel whose blocks fill more than half of an SM's shared memory. Of smaller ones several run on an SM, and the
-// hardware overlaps their phases by itself.
+// hardware overlaps their phases by itself. Where the source asks, any kernel whose blocks can follow each other.
 #include "passes/roles/plan.h"
 #include "tir/tiles.h"
 
@@ -30,17 +30,38 @@ static bool counts_sms(const TirKernel *kernel) {
   return false;
 }
 
-static bool refuse(const PassCx *cx, const TirKernel *kernel, const char *why) {
+static bool refuse(const PassCx *cx, const TirKernel *kernel, Span at, const char *why) {
+  if (tir_asks_for(kernel, CHOICE_persistent))
+    return pass_refuse_choice(cx, kernel, CHOICE_persistent, at, why);
   diag_remark(cx->ds, kernel->span, "a block computes one tile: %s", why);
   return false;
 }
 
+// Whether a block of any kernel may compute tile after tile: what the author counts, hands over or waits for is that of one.
+static bool can_follow(const PassCx *cx, const TirKernel *kernel) {
+  TirOpList all = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < all.len; i++) {
+    const TirOp *op = all.data[i];
+    const char *why = NULL;
+    if (plan_by_hand(op)) why = "the kernel has barriers that are used by hand";
+    if (op->kind == OP_tmem_release) why = "tensor memory is released by hand";
+    if (op->kind == OP_set_max_nreg) why = "registers are shared out by hand";
+    if (op->kind == OP_while || op->kind == OP_atomic_load) why = "the kernel waits for other blocks";
+    if (why) return refuse(cx, kernel, op->span, why);
+  }
+  return true;
+}
+
 static bool is_worth_it(PassCx *cx, TirKernel *kernel) {
   RolePlan plan;
-  if (!plan_roles(&plan, cx, kernel, true) || !find_grid(kernel)) return false;
-  if (counts_sms(kernel)) return refuse(cx, kernel, "the kernel looks at the number of SMs itself");
+  bool asked = tir_asks_for(kernel, CHOICE_persistent);
+  bool roles = !tir_forbids(kernel, CHOICE_roles) && plan_roles(&plan, cx, kernel, true);
+  if (!find_grid(kernel) || (!roles && !asked)) return false;
+  if (counts_sms(kernel))
+    return refuse(cx, kernel, (Span){0, 0}, "the kernel looks at the number of SMs itself");
+  if (asked) return can_follow(cx, kernel);
   if (plan_shared_bytes(&plan) * 2 <= cx->target->shared_bytes)
-    return refuse(cx, kernel, "several blocks share an SM, which overlaps them");
+    return refuse(cx, kernel, (Span){0, 0}, "several blocks share an SM, which overlaps them");
   return true;
 }
 
@@ -61,7 +82,10 @@ static Domain measure(TirBuilder *b, const TirOp *grid) {
 
 static void place_of(const TirKernel *kernel, TirBuilder *b, const Domain *d, TirValue *tile, TirValue **at) {
   bool columns = kernel->block_order == BLOCKS_BY_COLUMNS;
-  int64_t rows = kernel->block_order == BLOCKS_AS_LAUNCHED ? ROWS_OF_GROUP : kernel->panel;
+  const TirChoice *asked = &kernel->choices[CHOICE_group_rows];
+  int64_t rows = asked->given                                ? asked->value
+                 : kernel->block_order == BLOCKS_AS_LAUNCHED ? ROWS_OF_GROUP
+                                                             : kernel->panel;
   TirValue *group = tir_int(b, rows), *rest = tir_binary(b, OP_truncmod, tile, d->layer);
   int64_t layers;
   bool flat = tir_const_int(d->extents[2], &layers) && layers == 1;
@@ -111,9 +135,29 @@ static void loop_over_tiles(PassCx *cx, TirKernel *kernel) {
   kernel->panel = 0;
 }
 
+// As this pass leaves it: only its loop counts blocks.
+static bool stays_already(PassCx *cx, const TirKernel *kernel) {
+  TirOpList all = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < all.len; i++)
+    if (all.data[i]->kind == OP_block_count) return true;
+  return false;
+}
+
+static void remark_order(const PassCx *cx, const TirKernel *kernel) {
+  const TirChoice *rows = &kernel->choices[CHOICE_group_rows];
+  if (rows->given)
+    diag_remark(cx->ds, rows->span,
+                "group_rows has no effect where a block computes one tile; use_swizzle(%d) orders blocks",
+                rows->value);
+}
+
 bool pass_persistent(PassCx *cx, TirKernel *kernel) {
-  if (kernel->variant == VARIANT_GENERAL) return true;
+  if (kernel->variant == VARIANT_GENERAL || stays_already(cx, kernel)) return true;
   fold_clears(cx, kernel);
-  if (is_worth_it(cx, kernel)) loop_over_tiles(cx, kernel);
-  return true;
+  bool stays = is_worth_it(cx, kernel);
+  if (stays)
+    loop_over_tiles(cx, kernel);
+  else
+    remark_order(cx, kernel);
+  return stays || !tir_asks_for(kernel, CHOICE_persistent);
 }

@@ -4,7 +4,11 @@
 #include "tir/ranges.h"
 
 bool plan_refuse(const RolePlan *p, const TirOp *op, const char *why) {
-  if (!p->quiet) diag_remark(p->cx->ds, op->span, "no warp roles for this loop: %s", why);
+  if (p->quiet) return false;
+  if (tir_asks_for(p->kernel, CHOICE_roles))
+    pass_refuse_choice(p->cx, p->kernel, CHOICE_roles, op->span, why);
+  else
+    diag_remark(p->cx->ds, op->span, "no warp roles for this loop: %s", why);
   return false;
 }
 
@@ -140,7 +144,8 @@ static bool find_rings(RolePlan *p) {
     if (is_pipelined(p->all.data[i]) && !add_ring(p, p->all.data[i])) return false;
   for (int i = 0; i < p->rings.len; i++)
     if (!check_nesting(p, &p->rings.data[i])) return false;
-  return p->rings.len > 0;
+  if (p->rings.len || p->quiet || !tir_asks_for(p->kernel, CHOICE_roles)) return p->rings.len > 0;
+  return pass_refuse_choice(p->cx, p->kernel, CHOICE_roles, (Span){0, 0}, "the kernel has no pipelined loop");
 }
 
 // ---- roles
@@ -202,7 +207,7 @@ static bool check_values(RolePlan *p) {
 
 // ---- what the author ordered by hand, or must stay in order with memory
 
-static bool by_hand(const TirOp *op) {
+bool plan_by_hand(const TirOp *op) {
   bool barrier_view = op->kind == OP_view && op->args[0]->type.space == SPACE_BARRIER;
   if (tile_attr(op, "explicit", 0) || op->kind == OP_mbar_arrive || op->kind == OP_mbar_expect_tx ||
       op->kind == OP_mbarrier_wait_parity || op->kind == OP_tcgen05_commit || op->kind == OP_mbar_init)
@@ -218,7 +223,7 @@ static bool check_order(RolePlan *p) {
   const TirOp *loop = p->rings.data[0].loop;
   for (int i = 0; i < p->all.len; i++) {
     TirOp *op = p->all.data[i];
-    if (by_hand(op)) return plan_refuse(p, op, "the kernel has barriers that are used by hand");
+    if (plan_by_hand(op)) return plan_refuse(p, op, "the kernel has barriers that are used by hand");
     if (op->kind == OP_role) return plan_refuse(p, op, "the kernel has roles already");
     if (op->kind == OP_tmem_release) return plan_refuse(p, op, "tensor memory is released by hand");
     if (op->kind == OP_set_max_nreg) return plan_refuse(p, op, "registers are shared out by hand");
@@ -376,6 +381,5 @@ bool plan_roles(RolePlan *p, PassCx *cx, TirKernel *kernel, bool quiet) {
   assign_roles(p);
   if (!check_order(p) || !check_values(p) || !check_sources(p) || !check_rings(p) || !plan_channels(p))
     return false;
-  plan_registers(p);
-  return check_threads(p) && plan_depths(p);
+  return plan_registers(p) && check_threads(p) && plan_depths(p);
 }

@@ -65,7 +65,7 @@ typedef struct {
 // False: the kernel stays as it is; a remark says why.
 bool plan_roles(RolePlan *plan, PassCx *cx, TirKernel *kernel, bool quiet);
 bool plan_channels(RolePlan *plan);
-void plan_registers(RolePlan *plan);
+bool plan_registers(RolePlan *plan);  // false: reported
 bool plan_depths(RolePlan *plan);
 void plan_slots(const RolePlan *plan);  // changes the kernel
 // The loader's threads, and of all roles but the author's.
@@ -87,6 +87,7 @@ Ring *plan_ring_of_tile(const RolePlan *plan, const TirValue *buffer);
 Channel *plan_channel_of(const RolePlan *plan, const TirValue *buffer);
 bool plan_is_load(const TirOp *op);     // by TMA, waited for by the compiler
 bool plan_is_product(const TirOp *op);  // likewise
+bool plan_by_hand(const TirOp *op);     // orders asynchronous work with barriers of the author's
 // Does something, and is done by one role as a whole: no control around other ops, no declaration.
 bool plan_is_work(const TirOp *op);
 // How `op`, its bodies included, accesses the buffer that is allocated as `root`: READS | WRITES.

@@ -29,13 +29,21 @@ static int64_t accumulators(const RolePlan *p) {
   return sum;
 }
 
-void plan_registers(RolePlan *p) {
+static bool refuse(const RolePlan *p, const char *why) {
+  if (p->quiet || !tir_asks_for(p->kernel, CHOICE_registers)) return true;
+  return pass_refuse_choice(p->cx, p->kernel, CHOICE_registers, (Span){0, 0}, why);
+}
+
+bool plan_registers(RolePlan *p) {
   int groups = p->kernel->threads / GROUP;
-  if (!p->by_warpgroups || groups < 2) return;
+  if (!p->by_warpgroups || tir_forbids(p->kernel, CHOICE_registers)) return true;
+  if (groups < 2)
+    return refuse(p, "one warpgroup multiplies, beside a loader of one warp, which has none to give");
   int share = p->cx->target->registers / (p->kernel->threads + GROUP) / STEP * STEP;
   int least = accumulators(p) > HEAVY ? LEAST : FEW,
       ample = (share * (groups + 1) - least) / groups / STEP * STEP;
-  if (ample <= share) return;
+  if (ample <= share) return refuse(p, "all threads have as many as the loader can give away");
   p->spare = least;
   p->ample = ample < MOST ? ample : MOST;
+  return true;
 }

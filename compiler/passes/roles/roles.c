@@ -143,10 +143,28 @@ void emit_roles(RolePlan *p) {
   kernel->threads += extra;
 }
 
+// By the author's hand, or by this pass.
+static bool has_roles(PassCx *cx, const TirKernel *kernel) {
+  TirOpList all = tile_collect(cx->scratch, kernel->body);
+  for (int i = 0; i < all.len; i++)
+    if (all.data[i]->kind == OP_role) return true;
+  return false;
+}
+
+// A target whose products one thread issues has no registers to share out.
+static bool check_registers(const PassCx *cx, const TirKernel *kernel) {
+  if (!tir_asks_for(kernel, CHOICE_registers) || cx->target->tmem_columns) return true;
+  return pass_refuse_choice(cx, kernel, CHOICE_registers, (Span){0, 0}, "the kernel has no warp roles");
+}
+
 bool pass_roles(PassCx *cx, TirKernel *kernel) {
   RolePlan plan;
-  if (kernel->variant != VARIANT_GENERAL) fold_clears(cx, kernel);
-  if (!plan_roles(&plan, cx, kernel, false)) return true;
+  bool asked = tir_asks_for(kernel, CHOICE_roles);
+  if (kernel->variant == VARIANT_GENERAL || (asked && has_roles(cx, kernel))) return true;
+  fold_clears(cx, kernel);
+  int errors = diags_errors(cx->ds);
+  if (!plan_roles(&plan, cx, kernel, false))
+    return diags_errors(cx->ds) == errors && check_registers(cx, kernel);
   if (plan.by_warpgroups) plan_slots(&plan);
   emit_roles(&plan);
   return true;
