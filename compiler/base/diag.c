@@ -64,8 +64,9 @@ static bool reported_before(const Diags *ds, const Diag *diag) {
     if (other->level != diag->level || other->span.begin != diag->span.begin ||
         other->span.end != diag->span.end)
       continue;
-    if (diag->level == DIAG_REMARK ? strcmp(other->text, diag->text) == 0 : other->code == diag->code)
-      return true;
+    bool by_text =
+        diag->level == DIAG_REMARK || diag->span.end == 0;  // options have no place, and may all be wrong
+    if (by_text ? strcmp(other->text, diag->text) == 0 : other->code == diag->code) return true;
   }
   return false;
 }
