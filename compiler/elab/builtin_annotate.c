@@ -8,20 +8,22 @@
 
 // ---- choices of the kernel
 
-static const char *spelling(ChoiceKind kind, int value, char text[16]) {
-  return choice_text(kind, value, true, text);
+// `said` of `kind` is not what the kernel says of `other`.
+static void report_contradiction(Elab *e, ChoiceKind kind, const TirChoice *said, ChoiceKind other) {
+  const TirChoice *first = &e->kernel->choices[other];
+  char number[16], other_number[16];
+  diag_error(e->ds, DIAG_kernel_form, said->span, "%s=%s contradicts %s=%s", choice_def(kind)->name,
+             choice_text(kind, said->value, true, number), choice_def(other)->name,
+             choice_text(other, first->value, true, other_number));
+  diag_note(e->ds, first->span, "which the kernel says here");
 }
 
 static void choose(Elab *e, ChoiceKind kind, int value, Span span) {
   TirChoice *choice = &e->kernel->choices[kind];
-  const char *name = choice_def(kind)->name;
-  char first[16], second[16];
   if (!choice->given) {
     *choice = (TirChoice){true, value, span};
   } else if (choice->value != value) {
-    diag_error(e->ds, DIAG_kernel_form, span, "%s=%s contradicts %s=%s", name, spelling(kind, value, second),
-               name, spelling(kind, choice->value, first));
-    diag_note(e->ds, choice->span, "which the kernel says here");
+    report_contradiction(e, kind, &(TirChoice){true, value, span}, kind);
   }
 }
 
@@ -106,16 +108,21 @@ static void check_tiles(Elab *e) {
   schedule_check_count(e, tiles, asked->span, "persistent=True");
 }
 
+// What a pass is asked for, and the pass itself forbidden.
+static void check_contradictions(Elab *e) {
+  for (int i = 0; i < CHOICE_COUNT; i++) {
+    ChoiceKind kind = (ChoiceKind)i, pass;
+    if (tir_asks_for(e->kernel, kind) && choice_find(choice_def(kind)->pass, &pass) &&
+        tir_forbids(e->kernel, pass))
+      report_contradiction(e, kind, &e->kernel->choices[kind], pass);
+  }
+}
+
 void annotate_check(Elab *e) {
   const TirChoice *rows = &e->kernel->choices[CHOICE_group_rows];
   check_tiles(e);
-  if (!rows->given) return;
-  if (tir_forbids(e->kernel, CHOICE_persistent)) {
-    diag_error(e->ds, DIAG_kernel_form, rows->span, "group_rows orders the tiles of blocks that stay");
-    diag_note(e->ds, e->kernel->choices[CHOICE_persistent].span, "here none shall");
-    diag_hint(e->ds, "use_swizzle(%d) orders the blocks of a grid", rows->value);
-  }
-  if (!e->kernel->block_order) return;
+  check_contradictions(e);
+  if (!rows->given || !e->kernel->block_order) return;
   diag_error(e->ds, DIAG_kernel_form, rows->span,
              "group_rows and use_swizzle both say in which order tiles are taken");
   diag_hint(e->ds, "use_swizzle(%d) alone does, whether blocks stay or not", rows->value);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_ROWS = 65535 };
+enum { MOST_ROWS = 65535, MOST_ACCUMULATORS = 2 };
 
 static const ChoiceDef defs[] = {
     [CHOICE_roles] = {"roles", "roles", 0},
@@ -14,6 +14,7 @@ static const ChoiceDef defs[] = {
     [CHOICE_tma] = {"tma", "select", 0},
     [CHOICE_registers] = {"registers", "roles", 0},
     [CHOICE_warpgroups] = {"warpgroups", "select", 0},
+    [CHOICE_accumulators] = {"accumulators", "roles", MOST_ACCUMULATORS},
     [CHOICE_group_rows] = {"group_rows", "persistent", MOST_ROWS},
 };
 

@@ -17,6 +17,7 @@ typedef enum {
   CHOICE_registers,
   CHOICE_warpgroups,
   CHOICE_group_rows,
+  CHOICE_accumulators,
   CHOICE_COUNT
 } ChoiceKind;
 

@@ -113,13 +113,26 @@ static bool is_drained(const Channel *channel) {
          channel->buffer->type.shape[channel->buffer->type.rank - 2] >= 64;
 }
 
-static void double_accumulators(RolePlan *p) {
-  int64_t columns = columns_in_use(p);
+// Whether the source leaves it at that. False: it asks for two.
+static bool may_be_single(const RolePlan *p, const char *why) {
+  const TirChoice *asked = &p->kernel->choices[CHOICE_accumulators];
+  if (p->quiet || !asked->given || asked->value < 2 || !p->cx->target->tmem_columns) return true;
+  return pass_refuse_choice(p->cx, p->kernel, CHOICE_accumulators, (Span){0, 0}, why);
+}
+
+static bool double_accumulators(RolePlan *p) {
+  const TirChoice *said = &p->kernel->choices[CHOICE_accumulators];
+  int64_t columns = columns_in_use(p), before = columns;
   for (int i = 0; i < p->channels.len; i++)
     if (is_drained(&p->channels.data[i])) columns += columns_of(&p->channels.data[i].buffer->type);
-  if (columns > p->cx->target->tmem_columns) return;
+  if (said->given && said->value == 1) return true;
+  if (columns == before)
+    return may_be_single(p, "no accumulator is filled by products and drained by threads, turn after turn");
+  if (columns > p->cx->target->tmem_columns)
+    return may_be_single(p, "tensor memory has no room for two of each");
   for (int i = 0; i < p->channels.len; i++)
     if (is_drained(&p->channels.data[i])) p->channels.data[i].count = 2;
+  return true;
 }
 
 static int64_t bytes_of_stage(const Ring *ring) {
@@ -194,6 +207,5 @@ bool plan_depths(RolePlan *p) {
     return plan_refuse(p, p->rings.data[0].loop, "two stages of its tiles do not fit into shared memory");
   grow(p, room);
   for (int i = 0; i < p->rings.len; i++) remark_fewer(p, &p->rings.data[i]);
-  double_accumulators(p);
-  return true;
+  return double_accumulators(p);
 }

@@ -151,10 +151,13 @@ static bool has_roles(PassCx *cx, const TirKernel *kernel) {
   return false;
 }
 
-// A target whose products one thread issues has no registers to share out.
-static bool check_registers(const PassCx *cx, const TirKernel *kernel) {
-  if (!tir_asks_for(kernel, CHOICE_registers) || cx->target->tmem_columns) return true;
-  return pass_refuse_choice(cx, kernel, CHOICE_registers, (Span){0, 0}, "the kernel has no warp roles");
+// What only roles have. A target whose products one thread issues has no registers to share out, one without TMEM one
+// accumulator.
+static bool needs_no_roles(const PassCx *cx, const TirKernel *kernel) {
+  bool tmem = cx->target->tmem_columns > 0, two = kernel->choices[CHOICE_accumulators].value == 2;
+  ChoiceKind choice = tmem ? CHOICE_accumulators : CHOICE_registers;
+  if (tmem ? !two : !tir_asks_for(kernel, choice)) return true;
+  return pass_refuse_choice(cx, kernel, choice, (Span){0, 0}, "the kernel has no warp roles");
 }
 
 bool pass_roles(PassCx *cx, TirKernel *kernel) {
@@ -164,7 +167,7 @@ bool pass_roles(PassCx *cx, TirKernel *kernel) {
   fold_clears(cx, kernel);
   int errors = diags_errors(cx->ds);
   if (!plan_roles(&plan, cx, kernel, false))
-    return diags_errors(cx->ds) == errors && check_registers(cx, kernel);
+    return diags_errors(cx->ds) == errors && needs_no_roles(cx, kernel);
   if (plan.by_warpgroups) plan_slots(&plan);
   emit_roles(&plan);
   return true;
