@@ -354,6 +354,8 @@ void launch_check(Elab *e, TirValue *condition, Span span, const char *what);
 void elab_check_regions(Elab *e);
 // Warns of stores of different values to one element.
 void elab_check_same_element(Elab *e);
+// Warns of fragments that are read before anything has set them.
+void elab_check_unset(Elab *e);
 // assume(condition).
 Value launch_assume(Elab *e, const Call *call);
 // `assert`.

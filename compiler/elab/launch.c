@@ -258,6 +258,7 @@ Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Bloc
   if (!e->stopped && diags_errors(e->ds) == 0) {
     elab_check_regions(e);
     elab_check_same_element(e);
+    elab_check_unset(e);
   }
   return flow;
 }
