@@ -130,6 +130,28 @@ static bool verify_parallel(Verifier *v, const TirOp *op) {
   return true;
 }
 
+static const TirOp *role_before(const TirOp *op) {
+  do op = op->prev;
+  while (op && op->kind != OP_role);
+  return op;
+}
+
+// No thread runs two arms of one branch: passes order nothing between them, and code jumps from the end of one past the others.
+static bool verify_arm(Verifier *v, const TirOp *op) {
+  int64_t lo = op->attrs[ROLE_lo], hi = op->attrs[ROLE_hi];
+  for (const TirOp *arm = op; arm && arm->attrs[ROLE_arm];) {
+    arm = role_before(arm);
+    if (!arm || arm->attrs[ROLE_hi] <= lo || arm->attrs[ROLE_lo] >= hi) continue;
+    verify_fail(v, op,
+                "has threads %" PRId64 " to %" PRId64 ", and an arm of the same branch has %" PRId64
+                " to %" PRId64,
+                lo, hi - 1, arm->attrs[ROLE_lo], arm->attrs[ROLE_hi] - 1);
+    diag_note(v->ds, arm->span, "that arm is here");
+    return false;
+  }
+  return true;
+}
+
 // A role narrows the threads that run it, and they are not parted in any other way.
 static bool verify_role(Verifier *v, const TirOp *op) {
   TirThreads around = tir_active_threads(op->parent);
@@ -141,7 +163,7 @@ static bool verify_role(Verifier *v, const TirOp *op) {
   for (const TirOp *at = tir_parent(op); at; at = tir_parent(at))
     if (at->kind == OP_parallel || at->kind == OP_one_thread)
       return verify_fail(v, op, "cannot stand in %s", op_def(at->kind)->name);
-  return true;
+  return verify_arm(v, op);
 }
 
 static bool verify_control(Verifier *v, const TirOp *op) {

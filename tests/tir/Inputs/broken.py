@@ -42,6 +42,10 @@ BODY = [
     ('role {lo = 32, hi = 32} {\n}', 'no part of the active ones'),
     ('role {lo = 32, hi = 64} {\n  role {lo = 0, hi = 64} {\n  }\n}', 'the active ones, 32 to 63'),
     ('one_thread {\n  role {lo = 0, hi = 1} {\n  }\n}', 'cannot stand in one_thread'),
+    ('role {lo = 0, hi = 64} {\n}\nrole {lo = 32, hi = 96, arm = true} {\n}',
+     'threads 32 to 95, and an arm of the same branch has 0 to 63'),
+    ('role {lo = 0, hi = 32} {\n}\nrole {lo = 32, hi = 64, arm = true} {\n}\n%y = add %x, %x : i32\nrole {lo = 31, hi = 32, arm = true} {\n}',
+     'threads 31 to 31, and an arm of the same branch has 0 to 31'),
     ('sync_threads {id = 1, count = 48}', 'multiples of 32'),
     ('sync_threads {id = 16, count = 32}', 'ids are 1 to 15'),
     ('sync_threads {count = 32}', 'ids are 1 to 15'),
@@ -116,6 +120,14 @@ for text, words in cases():
         continue
     failed += 1
     print("wanted %r, exit %d:\n%s\n%s" % (words, run.returncode, run.stderr, text))
-clean = subprocess.run([sys.argv[1], "-"], input=HEAD % ("typed", "", ""), capture_output=True, text=True)
+RIGHT = """role {lo = 0, hi = 64} {
+}
+role {lo = 32, hi = 96} {
+}
+role {lo = 96, hi = 128, arm = true} {
+}
+role {lo = 0, hi = 32, arm = true} {
+}"""
+clean = subprocess.run([sys.argv[1], "-"], input=HEAD % ("typed", "", RIGHT), capture_output=True, text=True)
 print("%d cases, %d failed" % (len(BODY) + len(LAUNCH) + len(FACTS), failed))
 sys.exit(failed > 0 or clean.returncode != 0)
