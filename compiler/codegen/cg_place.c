@@ -69,8 +69,8 @@ static LLVMValueRef global_address(Cg *cg, const CgPlace *place, LLVMValueRef co
 static LLVMValueRef row_number(Cg *cg, const Type *type, LLVMValueRef const *root_index) {
   LLVMValueRef row = cg_i32(cg, 0);
   for (int d = 0; d + 1 < type->rank; d++) {
-    row = LLVMBuildMul(cg->builder, row, cg_i32(cg, type->shape[d]), "");
-    row = LLVMBuildAdd(cg->builder, row, root_index[d], "");
+    row = LLVMBuildNUWMul(cg->builder, row, cg_i32(cg, type->shape[d]), "");
+    row = LLVMBuildNUWAdd(cg->builder, row, root_index[d], "");
   }
   return row;
 }
@@ -83,18 +83,18 @@ LLVMValueRef cg_shared_linear(Cg *cg, const CgPlace *place, LLVMValueRef const *
   LLVMValueRef row = row_number(cg, type, root_index), column = root_index[last];
   if (layout->span == 0) {
     LLVMValueRef element =
-        LLVMBuildAdd(b, LLVMBuildMul(b, row, cg_i32(cg, type->shape[last]), ""), column, "");
-    return LLVMBuildMul(b, element, cg_i32(cg, bytes), "");
+        LLVMBuildNUWAdd(b, LLVMBuildNUWMul(b, row, cg_i32(cg, type->shape[last]), ""), column, "");
+    return LLVMBuildNUWMul(b, element, cg_i32(cg, bytes), "");
   }
   int64_t columns = layout->span / bytes;
   LLVMValueRef line = row;
   if (type->shape[last] > columns) {
     LLVMValueRef panel = LLVMBuildUDiv(b, column, cg_i32(cg, columns), "");
     column = LLVMBuildURem(b, column, cg_i32(cg, columns), "");
-    line = LLVMBuildAdd(b, row, LLVMBuildMul(b, panel, cg_i32(cg, type_rows(type)), ""), "");
+    line = LLVMBuildNUWAdd(b, row, LLVMBuildNUWMul(b, panel, cg_i32(cg, type_rows(type)), ""), "");
   }
-  LLVMValueRef start = LLVMBuildMul(b, line, cg_i32(cg, layout->span), "");
-  return LLVMBuildAdd(b, start, LLVMBuildMul(b, column, cg_i32(cg, bytes), ""), "");
+  LLVMValueRef start = LLVMBuildNUWMul(b, line, cg_i32(cg, layout->span), "");
+  return LLVMBuildNUWAdd(b, start, LLVMBuildNUWMul(b, column, cg_i32(cg, bytes), ""), "");
 }
 
 LLVMValueRef cg_shared_swizzled(Cg *cg, const CgPlace *place, LLVMValueRef linear) {
@@ -142,10 +142,15 @@ static LLVMValueRef tmem_start(Cg *cg, const TirOp *op) {
   return LLVMBuildAdd(cg->builder, cg_value(cg, op->args[0]), cg_i32(cg, layout->column), "");
 }
 
+enum { WORD = 4 };
+
 static LLVMValueRef fragment_registers(Cg *cg, const TirValue *root) {
   if (!root->layout) BUG("fragment '%s' has no layout", root->name ? root->name : "?");
   LLVMTypeRef element = cg_memory_type(cg, root->type.dtype);
-  return cg_alloca(cg, LLVMArrayType2(element, (uint64_t)layout_registers(root->layout)), "fragment");
+  LLVMTypeRef array = LLVMArrayType2(element, (uint64_t)layout_registers(root->layout));
+  LLVMValueRef registers = cg_alloca(cg, array, "fragment");
+  LLVMSetAlignment(registers, WORD);  // narrow elements are also read and written a word at a time
+  return registers;
 }
 
 void emit_alloc(Cg *cg, const TirOp *op) {

@@ -335,6 +335,24 @@ static LLVMValueRef source_slot(const Move *m, const CgFragment *fragment, int64
   return cg_register(cg, m->src.place->root, cg_intrinsic(cg, "llvm.umin", cg->i32, 2, args));
 }
 
+// Two elements of 16 bits as one word, which one register then holds.
+static void move_pairs(Move *m, int64_t registers) {
+  Cg *cg = m->cg;
+  enum { PAIR = 2 };
+  m->run = PAIR;
+  for (int64_t r = 0; r < registers; r += PAIR) {
+    LLVMValueRef values[MAX_RUN], slot = register_slot(cg, &m->dst, r);
+    for (int i = 0; i < PAIR; i++)
+      values[i] =
+          from_memory(m, LLVMBuildLoad2(cg->builder, m->src.memory, register_slot(cg, &m->src, r + i), ""));
+    convert(m, values);
+    LLVMValueRef word = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(values[0]), PAIR));
+    for (int i = 0; i < PAIR; i++)
+      word = LLVMBuildInsertElement(cg->builder, word, values[i], cg_i32(cg, i), "");
+    LLVMBuildStore(cg->builder, LLVMBuildBitCast(cg->builder, word, cg->i32, ""), slot);
+  }
+}
+
 static void move_between_fragments(Move *m) {
   Cg *cg = m->cg;
   bool same = layout_equal(m->src.buffer->layout, m->dst.buffer->layout);
@@ -343,6 +361,10 @@ static void move_between_fragments(Move *m) {
     return;
   }
   CgFragment fragment = cg_fragment(cg, m->dst.buffer->layout, &m->dst.buffer->type);
+  if (m->dst.place->root->op->attrs[ALLOC_late] && same && dtype_bits(m->dst.dtype) == 16) {
+    move_pairs(m, fragment.registers);
+    return;
+  }
   m->run = 1;
   for (int64_t r = 0; r < fragment.registers; r++) {
     LLVMValueRef value =

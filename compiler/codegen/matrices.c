@@ -69,6 +69,8 @@ static void find_address(Matrices *m) {
 static LLVMValueRef pair_at(const Matrices *m, int64_t reg) {
   Cg *cg = m->cg;
   LLVMValueRef values[PAIR];
+  if (m->from == m->to)
+    return LLVMBuildLoad2(cg->builder, cg->i32, cg_register(cg, m->root, cg_i32(cg, reg)), "");
   LLVMTypeRef type = cg_memory_type(cg, m->from);
   for (int i = 0; i < PAIR; i++)
     values[i] = LLVMBuildLoad2(cg->builder, type, cg_register(cg, m->root, cg_i32(cg, reg + i)), "");

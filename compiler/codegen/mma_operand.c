@@ -24,9 +24,12 @@ static LLVMValueRef make_descriptor(Cg *cg, const MmaOperand *o, int64_t mn, int
   if (o->first) index[o->mn_major] = LLVMBuildAdd(b, o->first, index[o->mn_major], "");
   index[!o->mn_major] = cg_i32(cg, k);
   cg_root_index(cg, o->place, index, root_index);
-  LLVMValueRef start = LLVMBuildPtrToInt(b, cg->storage[o->place->root->id], cg->i32, "");
-  start = LLVMBuildAdd(b, start, cg_shared_linear(cg, o->place, root_index), "");
-  start = LLVMBuildAnd(b, LLVMBuildLShr(b, start, cg_i32(cg, 4), ""), cg_i32(cg, 0x3FFF), "");
+  // In units of 16 bytes from the start, so that nothing but the sum depends on where shared memory lies.
+  LLVMValueRef shared = LLVMBuildLShr(b, LLVMBuildPtrToInt(b, cg->shared, cg->i32, ""), cg_i32(cg, 4), "");
+  LLVMValueRef offset = cg_i32(cg, o->place->root->layout->offset);
+  offset = LLVMBuildNUWAdd(b, offset, cg_shared_linear(cg, o->place, root_index), "");
+  LLVMValueRef start = LLVMBuildAdd(b, shared, LLVMBuildLShr(b, offset, cg_i32(cg, 4), ""), "");
+  start = LLVMBuildAnd(b, start, cg_i32(cg, 0x3FFF), "");
   start = LLVMBuildZExt(b, start, cg->i64, "");
   return LLVMBuildOr(b, start, cg_i64(cg, (int64_t)o->descriptor), "");
 }

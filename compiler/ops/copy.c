@@ -57,6 +57,8 @@ const OpDef op_copy = {
     .attrs = {{.name = "path", .kind = ATTR_ENUM, .names = op_path_names},
               {.name = "map", .initial = -1},
               {.name = "bounded", .kind = ATTR_BOOL},
-              {.name = "explicit", .kind = ATTR_BOOL}},
+              {.name = "explicit", .kind = ATTR_BOOL},
+              {.name = "panel", .initial = -1},
+              {.name = "late", .kind = ATTR_BOOL}},
     .check = check_copy,
 };

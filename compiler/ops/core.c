@@ -7,7 +7,7 @@
 #include "ops/ops_internal.h"
 
 static const char *const atomic_ops[] = {"add", "max", "min", NULL};
-static const char *const loop_kinds[] = {"serial", "unroll", "pipelined", NULL};
+static const char *const loop_kinds[] = {"serial", "unroll", "pipelined", "tiles", NULL};
 
 #define NO_ROW(name)
 #define ROW_DECLARE NO_ROW
@@ -111,7 +111,9 @@ static const OpDef core_ops[] = {
                   .group = GROUP_MEMORY,
                   .operands = {{.name = "base", .optional = true}},
                   .noperands = 1,
-                  .attrs = {{.name = "plain", .kind = ATTR_BOOL}, {.name = "ordered", .kind = ATTR_BOOL}},
+                  .attrs = {{.name = "plain", .kind = ATTR_BOOL},
+                            {.name = "ordered", .kind = ATTR_BOOL},
+                            {.name = "late", .kind = ATTR_BOOL}},
                   .nresults = 1,
                   .named = true},
     [OP_alloc_barrier] =

@@ -48,7 +48,8 @@ typedef enum {
   PATH_COUNT
 } Path;
 
-typedef enum { LOOP_SERIAL, LOOP_UNROLL, LOOP_PIPELINED, LOOP_KIND_COUNT } LoopKind;
+// tiles: the rounds were blocks once, so that nothing orders them
+typedef enum { LOOP_SERIAL, LOOP_UNROLL, LOOP_PIPELINED, LOOP_TILES, LOOP_KIND_COUNT } LoopKind;
 
 // How reduce folds: the attribute REDUCE_kind.
 typedef enum {
@@ -141,7 +142,8 @@ bool op_check(const OpCall *call);
 // test compares).
 // Of shared memory. plain: its rows stay adjacent, since it is seen in another shape too; ordered: that stores by the TMA have read
 // it before it is written again is said by the ops, so that pass barriers adds no meeting for it.
-enum { ALLOC_plain, ALLOC_ordered };
+// Of a fragment. late: results that wait to leave; elements of 16 bits move by pairs, and pass defer has counted the registers.
+enum { ALLOC_plain, ALLOC_ordered, ALLOC_late };
 enum { CONST_bits };            // integer value, or the bits of a double for float types
 enum { INDEX_dim };             // block_idx, block_count: 0 x, 1 y, 2 z
 enum { FOR_kind, FOR_stages };  // LoopKind; num_stages, 0 when not given
@@ -164,8 +166,11 @@ enum {
   COPY_path,
   COPY_map,
   COPY_bounded,
-  COPY_explicit
-};  // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor; explicit: tma_copy, the author waits
+  COPY_explicit,
+  COPY_panel,
+  COPY_late
+};  // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor; explicit: tma_copy, the author waits; panel: of those that
+    // PATH_PANELS stores, only this one; -1 all
 enum { FILL_path };
 enum { ATOMIC_ADD_path = COPY_path, ATOMIC_ADD_map = COPY_map, ATOMIC_ADD_bounded = COPY_bounded };
 enum { REDUCE_path, REDUCE_kind, REDUCE_dim, REDUCE_clear };

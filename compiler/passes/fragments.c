@@ -101,7 +101,7 @@ static bool check_registers(PassCx *cx, TirKernel *kernel) {
   VEC(Life) lives = {0};
   for (int i = 0; i < ops.len; i++) {
     TirOp *op = ops.data[i];
-    if (op->kind == OP_alloc && op->results[0]->type.space == SPACE_FRAGMENT)
+    if (op->kind == OP_alloc && tile_is_fragment(op->results[0]) && !op->attrs[ALLOC_late])
       vec_push(cx->scratch, &lives, life_of(ops, op->results[0]));
   }
   for (int i = 0; i < lives.len; i++) {

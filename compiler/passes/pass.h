@@ -32,6 +32,7 @@ bool pass_refuse_choice(const PassCx *cx, const TirKernel *kernel, ChoiceKind ch
 bool pass_select(PassCx *cx, TirKernel *kernel);
 bool pass_stores(PassCx *cx, TirKernel *kernel);
 bool pass_persistent(PassCx *cx, TirKernel *kernel);
+bool pass_defer(PassCx *cx, TirKernel *kernel);
 bool pass_roles(PassCx *cx, TirKernel *kernel);
 bool pass_memory_layout(PassCx *cx, TirKernel *kernel);
 bool pass_fragments(PassCx *cx, TirKernel *kernel);

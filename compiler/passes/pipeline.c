@@ -13,6 +13,7 @@ static const Pass pipeline[] = {
     {"select", pass_select, TIR_TYPED, TIR_SELECTED, 0, NULL},
     {"stores", pass_stores, TIR_SELECTED, 0, 1, NULL},
     {"persistent", pass_persistent, TIR_SELECTED, 0, 2, "roles"},
+    {"defer", pass_defer, TIR_SELECTED, 0, 2, "roles"},
     {"roles", pass_roles, TIR_SELECTED, 0, 2, NULL},
     {"memory-layout", pass_memory_layout, TIR_SELECTED, TIR_LAID_OUT, 0, NULL},
     {"fragments", pass_fragments, TIR_LAID_OUT, TIR_FRAGMENTS, 0, NULL},

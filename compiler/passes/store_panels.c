@@ -129,10 +129,31 @@ static void store_in_turn(PassCx *cx, TirOp *op, TirOp *loop, TirOp *first, int6
   }
 }
 
+// Groups of the thread's that may still be on their way when panel `p` of a tile is written, one tile's panels following another's: those
+// behind the last one that had its slot.
+static int64_t behind(int64_t p, int64_t panels, int64_t slots) {
+  int64_t before = p + (panels - 1 - p) / slots * slots;  // of the tile before, the last panel with this slot
+  return p >= slots ? slots - 1 : panels - 1 - before + p;
+}
+
+static void store_one(PassCx *cx, TirOp *op, int64_t panel, int64_t panels) {
+  TirBuilder b = tir_builder_before(cx->module, op);
+  const Type *ring = &tile_ring(op)->type;
+  b.span = op->span;
+  wait_for_stores(cx, &b, (int)behind(panel, panels, ring->shape[0]), true);
+  tir_op(&b, OP_sync_threads, 0, NULL, 0, NULL);
+  TirValue *slot = slot_of(&b, tile_ring(op), number_of(&b, op, NULL, panel));
+  write_panel(&b, op, slot, panel * ring->shape[2]);
+  send_panel(&b, op, slot, panel * ring->shape[2]);
+}
+
 void store_panels(PassCx *cx, TirOp *op, TirOp *loop, TirOp *first) {
   const Type *ring = &tile_ring(op)->type;
   int64_t panels = op->args[0]->type.shape[1] / ring->shape[2];
-  if (!loop && panels <= ring->shape[0] && panels <= MOST_TOGETHER && is_alone(cx, op))
+  int64_t one = tile_attr(op, "panel", -1);
+  if (one >= 0)
+    store_one(cx, op, one, panels);
+  else if (!loop && panels <= ring->shape[0] && panels <= MOST_TOGETHER && is_alone(cx, op))
     store_together(cx, op, first, panels);
   else
     store_in_turn(cx, op, loop, first, panels);

@@ -339,8 +339,9 @@ def loops_of(blocks):
 
 
 def main_loops(lines, pattern):
-    """The lines of the innermost loops with that instruction."""
+    """Of each innermost loop with that instruction the lines of every round, and all lines."""
     blocks = blocks_of(lines)
+    _, above = dominators(blocks)
     loops, found = loops_of(blocks), []
     for at, (body, _) in enumerate(blocks):
         around = [loop for loop in loops if at in loop]
@@ -348,7 +349,13 @@ def main_loops(lines, pattern):
             inner = min(around, key=len)
             if inner not in found:
                 found.append(inner)
-    return [[line for at in sorted(loop) for line in blocks[at][0]] for loop in found]
+    pairs = []
+    for loop in found:
+        head = next(at for at in loop if all(at in above[other] for other in loop))
+        ends = [at for at in loop if head in blocks[at][1]]
+        always = [at for at in sorted(loop) if all(at in above[end] for end in ends)]
+        pairs.append([[line for at in part for line in blocks[at][0]] for part in (always, sorted(loop))])
+    return pairs
 
 
 def check_main_loops(lines, arch):
@@ -356,9 +363,19 @@ def check_main_loops(lines, arch):
     for pattern in product, r"cp\.async\.bulk\.tensor\S*\.shared::c\w+\.global":
         loops = main_loops(lines, pattern)
         check(loops, "no loop with", pattern)
-        for loop in loops:
-            for line in loop:
-                check(not re.search(r"\b(bar\.sync|barrier|membar|trap|fence\.proxy|div\.|rem\.)|\.local|\bld\.global|\bst\.global", line), "in a main loop:", line)
+        for every_round, whole in loops:
+            for line in every_round:
+                check(not re.search(r"\b(bar\.sync|barrier|membar|fence\.proxy)", line), "in each round of a main loop:", line)
+            for line in whole:
+                check(not re.search(r"\b(trap|div\.|rem\.)|\.local|\bld\.global|\bst\.global", line), "in a main loop:", line)
+
+
+def check_late_results(lines):
+    """Results of a tile leave in the rounds of the next one's products, not in every round."""
+    store = r"cp\.async\.bulk\.tensor\S*\.global\.shared"
+    for every_round, whole in main_loops(lines, r"wgmma\.mma_async"):
+        check(any(re.search(store, line) for line in whole), "no result leaves in the main loop")
+        check(not any(re.search(store, line) for line in every_round), "a result leaves in every round")
 
 
 def check_products(lines, arch, accumulators):
@@ -407,6 +424,8 @@ def check_example(tilec, example, arch):
         check_stores(root)
     if persistent:
         check_persistent(root)
+    if persistent and arch == "sm_90a":
+        check_late_results(lines)
     if persistent and arch == "sm_100a":
         buffers = [op for op in root.named("alloc") if re.search(r"f32\[2, .*\] tmem", op.text)]
         check(buffers, "the accumulator has no second buffer in tensor memory")

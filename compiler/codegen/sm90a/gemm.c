@@ -13,7 +13,13 @@
 #include "codegen/sm90a/wgmma.h"
 
 enum { OPERAND_a, OPERAND_b, OPERAND_c, OPERAND_barrier, OPERAND_clear };
-enum { ROWS = 64, GROUP = 128, EIGHT = 8, VALUES_OF_EIGHT = 4 };  // a thread's values of 64 rows x 8 columns
+enum {
+  ROWS = 64,
+  GROUP = 128,
+  WARP = 32,
+  EIGHT = 8,
+  VALUES_OF_EIGHT = 4
+};  // a thread's values of 64 rows x 8 columns
 
 // PTX ISA 9.7.15.5.1.2: swizzle in bits 62-63.
 static uint64_t descriptor_of(int span, int64_t leading, int64_t stride) {
@@ -138,12 +144,20 @@ static void multiply_piece(Cg *cg, const Gemm *g, int64_t block, int64_t column,
   store_registers(cg, &g->c, first, d);
 }
 
+// In a role the number of the warp is there already, the same in all lanes.
+static LLVMValueRef group_of_warp(Cg *cg) {
+  LLVMValueRef first = cg_i32(cg, cg->active.lo / WARP);
+  return LLVMBuildUDiv(cg->builder, LLVMBuildSub(cg->builder, cg->warp, first, ""), cg_i32(cg, GROUP / WARP),
+                       "");
+}
+
 // Where this warpgroup's part starts: rows of A, columns of C. The number of the warpgroup is made the same in all lanes.
 static void find_part(Cg *cg, const Gemm *g, int64_t across, LLVMValueRef *row, LLVMValueRef *column) {
   LLVMBuilderRef b = cg->builder;
   *row = *column = NULL;
   if (g->down * across == 1) return;
-  LLVMValueRef group = nvvm_shfl_idx(cg, LLVMBuildUDiv(b, cg->position, cg_i32(cg, GROUP), ""), 0);
+  LLVMValueRef group = cg->warp ? group_of_warp(cg)
+                                : nvvm_shfl_idx(cg, LLVMBuildUDiv(b, cg->position, cg_i32(cg, GROUP), ""), 0);
   if (g->down > 1)
     *row = LLVMBuildMul(b, LLVMBuildURem(b, group, cg_i32(cg, g->down), ""), cg_i32(cg, ROWS), "");
   if (across > 1)

@@ -113,7 +113,7 @@ static void loop_over_tiles(PassCx *cx, TirKernel *kernel) {
   Domain domain = measure(&b, grid);
   TirValue *block = tir_block_idx(&b, 0), *at[DIMENSIONS];
   block->name = intern(cx->module->names, "worker");
-  TirOp *loop = tir_for(&b, LOOP_SERIAL, block, domain.tiles, tir_block_count(&b, 0));
+  TirOp *loop = tir_for(&b, LOOP_TILES, block, domain.tiles, tir_block_count(&b, 0));
   loop->results[0]->name = intern(cx->module->names, "tile");
   for (TirOp *op = first, *next; op; op = next) {
     next = op->next;

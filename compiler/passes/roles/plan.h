@@ -66,6 +66,9 @@ typedef struct {
 bool plan_roles(RolePlan *plan, PassCx *cx, TirKernel *kernel, bool quiet);
 bool plan_channels(RolePlan *plan);
 bool plan_registers(RolePlan *plan);  // false: reported
+int64_t plan_kept_registers(const RolePlan *plan,
+                            const TirOp *result);  // of a thread that keeps a result for the next tile
+int64_t plan_accumulators(const RolePlan *plan);   // 32-bit registers of a thread that products add to
 bool plan_depths(RolePlan *plan);
 void plan_slots(const RolePlan *plan);  // changes the kernel
 // The loader's threads, and of all roles but the author's.
@@ -74,6 +77,8 @@ int plan_extra_threads(const RolePlan *plan);
 int64_t plan_shared_bytes(const RolePlan *plan);  // that the kernel will take, about
 // Carries the plan out.
 void emit_roles(RolePlan *plan);
+// Results that pass defer marked leave under the next tile's products. After emit_roles.
+void send_late(PassCx *cx, TirKernel *kernel);
 // A clear in front of a pipelined loop becomes part of its first product; zeros for a sum without rounds come after the loop.
 void fold_clears(PassCx *cx, TirKernel *kernel);
 

@@ -207,7 +207,8 @@ static void wait_for_products(RoleCopy *c, const TirOp *loop, int pending) {
 }
 
 static TirValue *stage_before(TirBuilder *b, TirValue *stage, int stages) {
-  return tir_binary(b, OP_floormod, tir_binary(b, OP_add, stage, tir_int(b, stages - 1)), tir_int(b, stages));
+  TirValue *first = tir_binary(b, OP_eq, stage, tir_int(b, 0)), *one = tir_int(b, 1);
+  return tir_select(b, first, tir_int(b, stages - 1), tir_binary(b, OP_sub, stage, one));
 }
 
 // Gives back the stage before the one at `stage`, if there was a round that used it.

@@ -13,8 +13,7 @@ int plan_extra_threads(const RolePlan *p) {
   return p->by_warpgroups ? plan_loader_threads(p) : 2 * WARP;
 }
 
-// 32-bit registers of a thread that hold accumulators.
-static int64_t accumulators(const RolePlan *p) {
+int64_t plan_accumulators(const RolePlan *p) {
   int64_t sum = 0;
   Map *seen = map_new(p->cx->scratch);
   for (int i = 0; i < p->all.len; i++) {
@@ -29,6 +28,15 @@ static int64_t accumulators(const RolePlan *p) {
   return sum;
 }
 
+// And results that wait for the next tile (defer.c), of which pairs of 16 bits share a register.
+static int64_t kept(const RolePlan *p) {
+  int64_t sum = 0;
+  for (int i = 0; i < p->all.len; i++)
+    if (tile_ring(p->all.data[i]) && tile_attr(p->all.data[i], "late", false))
+      sum += plan_kept_registers(p, p->all.data[i]);
+  return sum;
+}
+
 static bool refuse(const RolePlan *p, const char *why) {
   if (p->quiet || !tir_asks_for(p->kernel, CHOICE_registers)) return true;
   return pass_refuse_choice(p->cx, p->kernel, CHOICE_registers, (Span){0, 0}, why);
@@ -40,7 +48,7 @@ bool plan_registers(RolePlan *p) {
   if (groups < 2)
     return refuse(p, "one warpgroup multiplies, beside a loader of one warp, which has none to give");
   int share = p->cx->target->registers / (p->kernel->threads + GROUP) / STEP * STEP;
-  int least = accumulators(p) > HEAVY ? LEAST : FEW,
+  int least = plan_accumulators(p) + kept(p) > HEAVY ? LEAST : FEW,
       ample = (share * (groups + 1) - least) / groups / STEP * STEP;
   if (ample <= share) return refuse(p, "all threads have as many as the loader can give away");
   p->spare = least;

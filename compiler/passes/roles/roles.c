@@ -170,5 +170,6 @@ bool pass_roles(PassCx *cx, TirKernel *kernel) {
     return diags_errors(cx->ds) == errors && needs_no_roles(cx, kernel);
   if (plan.by_warpgroups) plan_slots(&plan);
   emit_roles(&plan);
+  send_late(cx, kernel);
   return true;
 }

@@ -1,0 +1,87 @@
+// Needs    TIR_SELECTED, after persistent: blocks stay and compute tile after tile.
+// Does     Decides which results leave late. While threads store, the tensor core has nothing to do; between issuing products and
+//          waiting for them, threads have nothing to do. So where whole warpgroups issue the products, a tile's results are only
+//          converted and kept at its end, and leave under the next tile's products, a panel every few rounds. They are marked,
+//
+//            copy %acc, %C[…], _, %S {path = panels}     ->     copy %acc, %C[…], _, %S {path = panels, late = true}
+//
+//          which roles carries out (late.c). Their ring has one slot: a panel has left when the next is due, so shared memory
+//          is better used for a stage more.
+// Leaves   TIR_SELECTED.
+// Reports  Nothing; a remark says why results leave at once.
+//
+// The rule: threads do nothing but multiply in the loop, so that its products run on from round to round; the rounds of the
+// loop around it were blocks once, so that nothing orders their stores; and a thread has the registers, for what products
+// add to and for what is kept, beside BESIDE that it needs anyway.
+#include "passes/roles/plan.h"
+
+enum { MOST_REGISTERS = 240, STEP = 8, BESIDE = 40, REGISTER_BYTES = 4, PAIRED_BITS = 16 };
+
+static bool refuse(const RolePlan *p, const TirOp *op, const char *why) {
+  diag_remark(p->cx->ds, op->span, "%s is stored before the next tile begins: %s",
+              tir_buffer_name(op->args[0]), why);
+  return false;
+}
+
+// Whether another op's panels go through the same slots or to the same tensor, whose order would change.
+static bool is_shared(const RolePlan *p, const TirOp *op) {
+  for (int i = 0; i < p->all.len; i++) {
+    const TirOp *other = p->all.data[i];
+    if (other == op || !tile_ring(other)) continue;
+    if (tile_ring(other) == tile_ring(op) || tir_root(other->args[1]) == tir_root(op->args[1])) return true;
+  }
+  return false;
+}
+
+static bool is_placed_by_views(const TirValue *tile) {
+  while (tile->op->kind == OP_view) tile = tile->op->args[0];
+  return tile->op->kind == OP_tensor;
+}
+
+// Of a thread. Where registers are shared out, warpgroups that need so many get the most there is (registers.c).
+static int64_t registers_there(const RolePlan *p) {
+  int64_t share = p->cx->target->registers / (p->kernel->threads + plan_extra_threads(p)) / STEP * STEP;
+  return p->ample || share > MOST_REGISTERS ? MOST_REGISTERS : share;
+}
+
+// Two elements of 16 bits share a register, any others have one each.
+int64_t plan_kept_registers(const RolePlan *p, const TirOp *op) {
+  const Type *type = &op->args[1]->type;
+  int64_t bytes = dtype_bits(type->dtype) == PAIRED_BITS ? 2 : REGISTER_BYTES;
+  return type_elements(type) * bytes / REGISTER_BYTES / p->kernel->threads;
+}
+
+// `taken`: by results that are kept already.
+static bool can_wait(const RolePlan *p, const TirOp *op, int64_t taken) {
+  if (is_shared(p, op))
+    return refuse(p, op, "another result has its tensor or its tile in shared memory too");
+  if (op->args[0]->op->kind != OP_alloc || !is_placed_by_views(op->args[1]))
+    return refuse(p, op, "it is a part of something");
+  int64_t needed = taken + plan_kept_registers(p, op) + plan_accumulators(p) + BESIDE;
+  if (needed <= registers_there(p)) return true;
+  diag_remark(
+      p->cx->ds, op->span,
+      "%s is stored before the next tile begins: to keep it a thread would need %lld registers of %lld",
+      tir_buffer_name(op->args[0]), (long long)needed, (long long)registers_there(p));
+  return false;
+}
+
+static bool is_in_tiles(const Ring *ring) {
+  const TirOp *around = ring->loop->parent->owner;
+  return around && around->kind == OP_for && around->attrs[FOR_kind] == LOOP_TILES;
+}
+
+bool pass_defer(PassCx *cx, TirKernel *kernel) {
+  RolePlan plan;
+  int64_t taken = 0;
+  if (!plan_roles(&plan, cx, kernel, true) || plan.rings.len != 1) return true;
+  const Ring *ring = &plan.rings.data[0];
+  if (!ring->straight || !is_in_tiles(ring)) return true;
+  for (TirOp *op = ring->loop->next; op; op = op->next) {
+    if (!tile_ring(op) || !can_wait(&plan, op, taken)) continue;
+    taken += plan_kept_registers(&plan, op);
+    tile_set_attr(op, "late", true);
+    tile_ring(op)->type.shape[0] = 1;
+  }
+  return true;
+}
