@@ -110,15 +110,16 @@ static TileError *emu_load(void *state, const Artifact *artifact, const LaunchIn
   // Line numbers in reports are of the PTX, wherever that came from.
   char *name = NULL;
   if (asprintf(&name, "%s%s", artifact->cubin ? "PTX of " : "", artifact->name) < 0) return error_no_memory();
+  EmuCode *code = malloc(sizeof *code);  // before the module, which the emulator would keep
+  TileError *error = code ? NULL : error_no_memory();
   pthread_mutex_lock(&device->lock);
-  PtxEmuModule *module = ptxemu_load(device->emu, name, artifact->ptx, artifact->ptx_length);
-  TileError *error = module ? NULL : report(device, TILE_INVALID);
+  if (code) *code = (EmuCode){ptxemu_load(device->emu, name, artifact->ptx, artifact->ptx_length), info};
+  if (code && !code->module) error = report(device, TILE_INVALID);
   pthread_mutex_unlock(&device->lock);
   free(name);
-  EmuCode *code = error ? NULL : malloc(sizeof *code);
-  if (code) *code = (EmuCode){module, info};
-  *out = code;
-  return error || code ? error : error_no_memory();
+  if (error) free(code);
+  *out = error ? NULL : code;
+  return error;
 }
 
 // The emulator keeps modules as long as the device.

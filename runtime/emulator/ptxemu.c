@@ -28,7 +28,7 @@ struct PtxEmu {
   const char *report, *output, *stats, *dump, *trace;
   size_t trace_bytes;
   uint64_t trace_cut;
-  char copy_report[256];  // of a copy between host and device
+  char own_report[1024];  // of a module that is not loaded, of a copy between host and device
 };
 
 enum { MOST_THREADS = 1024, MOST_SHARED = 227 * 1024, MOST_CLUSTER = 16 };
@@ -100,19 +100,30 @@ static PtxEmuModule *wrap(PtxEmu *emu, Module *module) {
   return result;
 }
 
+// What is not loaded leaves nothing behind but its report.
+static void unload(PtxEmu *emu, const char *report, ArenaMark mark, uint64_t variables) {
+  snprintf(emu->own_report, sizeof emu->own_report, "%s", report);
+  emu->report = emu->own_report;
+  arena_reset(emu->arena, mark);
+  gmem_reset(emu->gmem, variables);
+}
+
 PtxEmuModule *ptxemu_load(PtxEmu *emu, const char *name, const char *text, size_t length) {
   jmp_buf handler;
+  ArenaMark mark = arena_mark(emu->arena);
+  uint64_t variables = gmem_mark(emu->gmem);
   arena_on_out_of_memory(emu->arena, &handler);
   if (setjmp(handler) != 0) {
-    emu->report = out_of_memory;
     arena_on_out_of_memory(emu->arena, NULL);
+    unload(emu, out_of_memory, mark, variables);
     return NULL;
   }
   const char *error = "";
   Module *module = ptx_load(emu->arena, emu->gmem, name, text, length, &error);
   PtxEmuModule *result = module != NULL ? wrap(emu, module) : NULL;
-  emu->report = module != NULL ? "" : error;
   arena_on_out_of_memory(emu->arena, NULL);
+  emu->report = "";
+  if (result == NULL) unload(emu, error, mark, variables);
   return result;
 }
 
@@ -158,9 +169,9 @@ static uint8_t *host(PtxEmu *emu, uint64_t address, uint64_t bytes) {
   if (found != NULL) return found;
   char near[160];
   gmem_explain(emu->gmem, address, near, sizeof near);
-  snprintf(emu->copy_report, sizeof emu->copy_report, "%llu bytes at device address 0x%llx: %s",
+  snprintf(emu->own_report, sizeof emu->own_report, "%llu bytes at device address 0x%llx: %s",
            (unsigned long long)bytes, (unsigned long long)address, near);
-  emu->report = emu->copy_report;
+  emu->report = emu->own_report;
   return NULL;
 }
 

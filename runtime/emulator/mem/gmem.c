@@ -86,6 +86,16 @@ bool gmem_release(Gmem *gmem, uint64_t base) {
   return true;
 }
 
+uint64_t gmem_mark(const Gmem *gmem) {
+  return gmem->next;
+}
+
+void gmem_reset(Gmem *gmem, uint64_t mark) {
+  while (gmem->count > 0 && gmem->blocks[gmem->count - 1]->base >= mark)
+    block_free(gmem->blocks[--gmem->count]);
+  gmem->next = mark;
+}
+
 static bool block_holds(const GmemBlock *block, uint64_t address, uint64_t bytes) {
   return address >= block->base && bytes <= block->bytes && address - block->base <= block->bytes - bytes;
 }

@@ -23,6 +23,10 @@ void gmem_free(Gmem *gmem);
 uint64_t gmem_alloc(Gmem *gmem, uint64_t bytes, const char *name);
 bool gmem_release(Gmem *gmem, uint64_t base);
 
+// Where the next block will lie; and giving back all blocks from there on.
+uint64_t gmem_mark(const Gmem *gmem);
+void gmem_reset(Gmem *gmem, uint64_t mark);
+
 // The block that holds the address (bytes == 0: nearest block below, for reports), or NULL.
 const GmemBlock *gmem_block(const Gmem *gmem, uint64_t address, uint64_t bytes);
 
