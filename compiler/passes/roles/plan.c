@@ -219,12 +219,26 @@ bool plan_by_hand(const TirOp *op) {
   return false;
 }
 
+// A role of the source is a branch on the thread index. One thread can be had without.
+static bool refuse_branch(RolePlan *p, const TirOp *branch) {
+  int lo = (int)branch->attrs[ROLE_lo], last = (int)branch->attrs[ROLE_hi] - 1;
+  const char *who = lo == last ? text_printf(p->cx->scratch, "thread %d", lo)
+                               : text_printf(p->cx->scratch, "threads %d to %d", lo, last);
+  plan_refuse(p, branch, text_printf(p->cx->scratch, "a branch on the thread index makes a role of %s", who));
+  if (!p->quiet)
+    diag_hint(p->cx->ds, lo == last ? "`for i in Parallel(1):` in its place lets one thread do it"
+                                    : "let all threads share the work, in a Parallel loop");
+  return false;
+}
+
 static bool check_order(RolePlan *p) {
   const TirOp *loop = p->rings.data[0].loop;
+  for (int i = 0; i < p->all.len; i++)
+    if (plan_by_hand(p->all.data[i]))
+      return plan_refuse(p, p->all.data[i], "the kernel has barriers that are used by hand");
   for (int i = 0; i < p->all.len; i++) {
     TirOp *op = p->all.data[i];
-    if (plan_by_hand(op)) return plan_refuse(p, op, "the kernel has barriers that are used by hand");
-    if (op->kind == OP_role) return plan_refuse(p, op, "the kernel has roles already");
+    if (op->kind == OP_role) return refuse_branch(p, op);
     if (op->kind == OP_tmem_release) return plan_refuse(p, op, "tensor memory is released by hand");
     if (op->kind == OP_set_max_nreg) return plan_refuse(p, op, "registers are shared out by hand");
     if (op->kind == OP_while || op->kind == OP_atomic_load)
