@@ -7,7 +7,7 @@
 #include "passes/sync_check/run.h"
 #include "passes/sync_check/scenario.h"
 
-enum { STEPS = 200000, RUNS_OF_GUESSES = 16 };
+enum { STEPS = 1000000, RUNS_OF_GUESSES = 16 };
 
 // The next combination of guesses. False: all have been tried.
 static bool next_guesses(Decisions *decisions) {
