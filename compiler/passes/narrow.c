@@ -11,7 +11,7 @@
 //
 //          So one warpgroup's results leave while another still multiplies: the tensor core does not wait for either.
 // Leaves   TIR_SYNCED. That nothing needed the wider meetings is for sync-check to find, which knows who holds which rows.
-// Reports  That no warpgroup can, where the source asks for it.
+// Reports  That no warpgroup can, where the source asks for it; a remark says why others meet.
 #include "passes/hazards.h"
 #include "passes/meet.h"
 #include "passes/tile.h"
@@ -27,7 +27,16 @@ typedef struct {
   int64_t rows;    // of a warpgroup
   int ids[MOST_GROUPS];
   bool *maps;  // of the kernel: whether these stores use it
+  const TirOp *at;
+  const char
+      *why;  // the role's warpgroups meet about its panels, and where that is seen; NULL: they need not
 } Narrow;
+
+static bool refuse(Narrow *n, const TirOp *at, const char *why) {
+  n->at = at;
+  n->why = why;
+  return false;
+}
 
 // ---- whether a role's meetings are only for its panels
 
@@ -69,38 +78,45 @@ static bool keeps_rows(const TirOp *store) {
   return row >= 0 && tile.start[row].multiple % tile.extent[row] == 0;
 }
 
+static bool fits_panel(Narrow *n, const TirOp *op) {
+  int64_t rows = op->args[0]->type.shape[ROWS] / n->groups;
+  if (n->rows != 0 && n->rows != rows) return refuse(n, op, "its panels have different numbers of rows");
+  n->rows = rows;
+  return holds_rows(op->args[0], n->groups) || refuse(n, op, "they do not each hold rows of their own");
+}
+
+static bool fits_store(Narrow *n, const TirOp *op) {
+  int64_t map = tile_attr(op, "map", -1);
+  if (map < 0 || !keeps_rows(op))
+    return refuse(
+        n, op, "tiles of the tensor may lie over a part of each other, and a row be another one's next time");
+  n->maps[map] = true;
+  return true;
+}
+
 static bool fits(Narrow *n, const TirOp *op) {
-  if (op->kind == OP_role || op->kind == OP_sync_warp) return op->kind != OP_role;
-  if (op->kind == OP_atomic || op->kind == OP_atomic_load || op->kind == OP_atomic_store ||
-      op->kind == OP_print)
-    return false;
-  if (op_path(op) == PATH_TMA_LOAD) return false;
-  if (is_panel_copy(op)) {
-    int64_t rows = op->args[0]->type.shape[ROWS] / n->groups;
-    bool same = n->rows == 0 || n->rows == rows;
-    n->rows = rows;
-    return same && holds_rows(op->args[0], n->groups);
-  }
-  if (op_path(op) == PATH_TMA_STORE) {
-    int64_t map = tile_attr(op, "map", -1);
-    if (map < 0 || !keeps_rows(op)) return false;
-    n->maps[map] = true;
-    return true;
-  }
-  return path_is_mma(op_path(op)) || !touches_memory(op);
+  if (op->kind == OP_role) return refuse(n, op, "a branch on the thread index stands beside the stores");
+  if (op->kind == OP_sync_warp) return true;
+  if (op->kind == OP_atomic || op->kind == OP_atomic_load || op->kind == OP_atomic_store)
+    return refuse(n, op, "an atomic may tell of what all of them have stored");
+  if (op->kind == OP_print) return refuse(n, op, "lines are printed here");
+  if (op_path(op) == PATH_TMA_LOAD) return refuse(n, op, "their role loads tiles too");
+  if (is_panel_copy(op)) return fits_panel(n, op);
+  if (op_path(op) == PATH_TMA_STORE) return fits_store(n, op);
+  return path_is_mma(op_path(op)) || !touches_memory(op) ||
+         refuse(n, op, "threads read or write shared memory, or write a tensor, here too");
 }
 
 // The boxes of these stores have all rows of a panel, and no other store has them.
-static bool boxes_fit(const Narrow *n, TirOpList all) {
-  for (int m = 0; m < n->kernel->maps.len; m++) {
-    const TirMap *map = &n->kernel->maps.data[m];
-    int rank = map->tensor->type.rank;
-    if (n->maps[m] && (rank < 2 || map->box[rank - 2] != n->rows * n->groups)) return false;
-  }
+static bool boxes_fit(Narrow *n, TirOpList all) {
   for (int i = 0; i < all.len; i++) {
-    int64_t map = tile_attr(all.data[i], "map", -1);
-    bool ours = map >= 0 && n->maps[map];
-    if (ours && !tir_inside(all.data[i], n->role)) return false;
+    int64_t number = tile_attr(all.data[i], "map", -1);
+    if (number < 0 || !n->maps[number]) continue;
+    if (!tir_inside(all.data[i], n->role)) return refuse(n, all.data[i], "another role has the same box");
+    const TirMap *map = &n->kernel->maps.data[number];
+    int rank = map->tensor->type.rank;
+    if (rank < 2 || map->box[rank - 2] != n->rows * n->groups)
+      return refuse(n, all.data[i], "the box of the store is not as high as a panel");
   }
   return true;
 }
@@ -110,12 +126,12 @@ static bool is_region(const TirOp *op) {
 }
 
 // What one thread does by itself: only what concerns the stores.
-static bool regions_fit(TirOpList ops) {
+static bool regions_fit(Narrow *n, TirOpList ops) {
   for (int i = 0; i < ops.len; i++) {
     if (ops.data[i]->kind != OP_one_thread) continue;
     for (const TirOp *op = ops.data[i]->bodies[0]->first; op; op = op->next) {
       bool store = op_path(op) == PATH_TMA_STORE || op->kind == OP_bulk_commit || op->kind == OP_bulk_wait;
-      if (!store && !op_def(op->kind)->pure) return false;
+      if (!store && !op_def(op->kind)->pure) return refuse(n, op, "one thread does more than store here");
     }
   }
   return true;
@@ -129,7 +145,7 @@ static bool find_ids(Narrow *n, TirOpList all) {
       taken[all.data[i]->attrs[SYNC_id] % NAMED_BARRIERS] = true;
   for (int id = NAMED_BARRIERS - 1; id > 0 && found < n->groups; id--)
     if (!taken[id]) n->ids[found++] = id;
-  return found == n->groups;
+  return found == n->groups || refuse(n, n->role, "there are no named barriers left for each");
 }
 
 // Whether products read the tile that a copy from a fragment writes: then every warpgroup waits for all of it.
@@ -141,12 +157,31 @@ static bool feeds_products(TirOpList ops, const TirOp *write) {
   return false;
 }
 
+static bool has_panels(TirOpList ops) {
+  bool writes = false, stores = false;
+  for (int i = 0; i < ops.len; i++) {
+    writes = writes || is_panel_copy(ops.data[i]);
+    stores = stores || op_path(ops.data[i]) == PATH_TMA_STORE;
+  }
+  return writes && stores;
+}
+
 static bool can_narrow(Narrow *n, TirOpList all) {
   TirOpList ops = tile_collect(n->cx->scratch, n->role->bodies[0]);
-  for (int i = 0; i < ops.len; i++)
-    if (!fits(n, ops.data[i]) || (is_panel_copy(ops.data[i]) && feeds_products(ops, ops.data[i])))
-      return false;
-  return n->rows > 0 && regions_fit(ops) && boxes_fit(n, all) && find_ids(n, all);
+  if (!has_panels(ops)) return false;
+  if (n->groups > MOST_GROUPS) return refuse(n, n->role, "they are more than four");
+  for (int i = 0; i < ops.len; i++) {
+    if (!fits(n, ops.data[i])) return false;
+    if (is_panel_copy(ops.data[i]) && feeds_products(ops, ops.data[i]))
+      return refuse(n, ops.data[i], "products read what is written here");
+  }
+  return regions_fit(n, ops) && boxes_fit(n, all) && find_ids(n, all);
+}
+
+// Says why, in the variant that is told of, unless the source asks and pass_narrow answers.
+static void remark(const Narrow *n) {
+  if (n->why && n->kernel->variant != VARIANT_GENERAL && !tir_asks_for(n->kernel, CHOICE_narrow))
+    diag_remark(n->cx->ds, n->at->span, "warpgroups meet before they store: %s", n->why);
 }
 
 // ---- carrying it out
@@ -234,24 +269,33 @@ static void narrow_boxes(const Narrow *n) {
   }
 }
 
+// The role's first thread and warpgroups; false: fewer than two, or no whole ones.
+static bool is_of_warpgroups(Narrow *n) {
+  int threads = (int)n->role->attrs[ROLE_hi] - n->lo;
+  n->groups = threads / GROUP;
+  return threads % GROUP == 0 && n->lo % GROUP == 0 && n->groups >= 2;
+}
+
 bool pass_narrow(PassCx *cx, TirKernel *kernel) {
   TirOpList all = tile_collect(cx->scratch, kernel->body);
   bool narrowed = false;
+  Span at = {0, 0};
+  const char *why = "no role of several warpgroups stores, by panels, rows that each of them holds alone";
   for (int i = 0; i < all.len; i++) {
     TirOp *role = all.data[i];
     if (role->kind != OP_role || role->parent != kernel->body) continue;
     Narrow n = {.cx = cx, .kernel = kernel, .role = role, .lo = (int)role->attrs[ROLE_lo]};
     n.maps = ARENA_ARRAY(cx->scratch, bool, kernel->maps.len + 1);
-    int threads = (int)role->attrs[ROLE_hi] - n.lo;
-    n.groups = threads / GROUP;
-    if (threads % GROUP || n.lo % GROUP || n.groups < 2 || n.groups > MOST_GROUPS || !can_narrow(&n, all))
+    if (!is_of_warpgroups(&n)) continue;
+    if (!can_narrow(&n, all)) {
+      remark(&n);
+      if (n.why) at = n.at->span, why = n.why;
       continue;
+    }
     narrow_block(&n, role->bodies[0]);
     narrow_boxes(&n);
     narrowed = true;
   }
   if (narrowed || kernel->variant == VARIANT_GENERAL || !tir_asks_for(kernel, CHOICE_narrow)) return true;
-  return pass_refuse_choice(
-      cx, kernel, CHOICE_narrow, (Span){0, 0},
-      "no role of several warpgroups stores, by panels, rows that each of them holds alone");
+  return pass_refuse_choice(cx, kernel, CHOICE_narrow, at, why);
 }
