@@ -42,9 +42,10 @@ static TirOp *find_loop(const TirBlock *block, bool (*fits)(const TirOp *)) {
   return NULL;
 }
 
+// Products that run on into the next round: another loop may step or end otherwise than panels are counted.
 static bool multiplies(const TirOp *loop) {
   for (const TirOp *op = loop->bodies[0]->first; op; op = op->next)
-    if (path_is_mma(op_path(op))) return true;
+    if (path_is_mma(op_path(op)) && tile_attr(op, "explicit", false)) return true;
   return false;
 }
 
