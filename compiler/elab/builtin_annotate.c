@@ -31,7 +31,7 @@ static void choose(Elab *e, ChoiceKind kind, int value, Span span) {
 static bool stands_well(Elab *e, const Call *call) {
   const Region *region = e->region;
   while (region->kind == REGION_REST) region = region->parent;
-  if (!e->kernel) {
+  if (!e->kernel || e->scope == e->globals) {
     diag_error(e->ds, DIAG_kernel_form, call->span, "%s stands outside of a kernel", call->builtin->name);
     return false;
   }

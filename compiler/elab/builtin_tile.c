@@ -89,6 +89,9 @@ static Value run_copy(Elab *e, const Call *call) {
   int64_t number;
   bool none = width->kind == VALUE_ABSENT || width->kind == VALUE_NONE;
   if (!none && !need_int(e, width, call->spans[2], "coalesced_width of copy", &number)) return value_poison();
+  bool no_tma = false, said = call->args[3].kind != VALUE_ABSENT && call->args[3].kind != VALUE_NONE;
+  if (said && !need_bool(e, &call->args[3], call->spans[3], "disable_tma of copy", &no_tma))
+    return value_poison();
   if (!tile_copy_operands(e, &call->args[0], call->spans[0], &call->args[1], call->spans[1], &args[0],
                           &args[1]))
     return value_poison();
@@ -97,6 +100,7 @@ static Value run_copy(Elab *e, const Call *call) {
     return value_none();
   }
   tile_initial_attrs(OP_copy, attrs);
+  attrs[COPY_no_tma] = no_tma;
   if (tile_emit(e, OP_copy, 3, args, spans, attrs, call->span)) tile_set_by(e, args[1]);
   return value_none();
 }
@@ -313,7 +317,7 @@ static Value run_tcgen05_gemm(Elab *e, const Call *call) {
 }
 
 const Builtin builtins_tile[] = {
-    {"copy", "src dst coalesced_width~ disable_tma! eviction_policy~ loop_layout! prefer_instruction!",
+    {"copy", "src dst coalesced_width~ disable_tma? eviction_policy~ loop_layout! prefer_instruction!",
      run_copy},
     {"tma_copy", "src dst barrier? eviction_policy~ annotations!", run_tma_copy},
     {"fill", "buffer value", run_fill},

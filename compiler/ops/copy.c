@@ -59,6 +59,7 @@ const OpDef op_copy = {
               {.name = "bounded", .kind = ATTR_BOOL},
               {.name = "explicit", .kind = ATTR_BOOL},
               {.name = "panel", .initial = -1},
-              {.name = "late", .kind = ATTR_BOOL}},
+              {.name = "late", .kind = ATTR_BOOL},
+              {.name = "no_tma", .kind = ATTR_BOOL}},
     .check = check_copy,
 };

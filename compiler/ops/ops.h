@@ -162,15 +162,9 @@ enum { ATOMIC_in_bounds, ATOMIC_order, ATOMIC_op, ATOMIC_prev };  // prev: the r
 enum { BULK_pending, BULK_read };                                 // bulk_wait
 enum { MMA_WAIT_pending };                                        // groups that may still run
 enum { TMEM_columns };                                            // tmem_alloc, tmem_dealloc
-enum {
-  COPY_path,
-  COPY_map,
-  COPY_bounded,
-  COPY_explicit,
-  COPY_panel,
-  COPY_late
-};  // map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor; explicit: tma_copy, the author waits; panel: of those that
-    // PATH_PANELS stores, only this one; -1 all
+// map: index into kernel->maps, -1 none; bounded: the tile lies inside the tensor; explicit: tma_copy, the author waits; panel: of
+// those that PATH_PANELS stores, only this one; -1 all; no_tma: the source keeps the TMA from it.
+enum { COPY_path, COPY_map, COPY_bounded, COPY_explicit, COPY_panel, COPY_late, COPY_no_tma };
 enum { FILL_path };
 enum { ATOMIC_ADD_path = COPY_path, ATOMIC_ADD_map = COPY_map, ATOMIC_ADD_bounded = COPY_bounded };
 enum { REDUCE_path, REDUCE_kind, REDUCE_dim, REDUCE_clear };

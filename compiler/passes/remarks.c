@@ -77,7 +77,8 @@ static void on_move(const Remarks *r, const TirOp *op, TirValue *src, TirValue *
   Path path = op_path(op);
   if (path == PATH_TMA_LOAD || path == PATH_TMA_STORE) on_tma(r, op, from, to);
   if (path != PATH_THREADS || !between_memories(src, dst)) return;
-  const char *why = rule_tma_obstacle(r->target, src, dst);
+  bool said = tile_attr(op, "no_tma", false) || tir_forbids(r->kernel, CHOICE_tma);
+  const char *why = said ? "the source says so" : rule_tma_obstacle(r->target, src, dst);
   diag_remark(r->ds, op->span, "%s to %s: by threads, not by TMA%s%s", from, to, why ? ": " : "",
               why ? why : "");
 }

@@ -20,7 +20,8 @@ static bool choose_path(PassCx *cx, TirOp *op, bool tma) {
 // Where the source asks for the TMA, a copy that threads would have to do is refused.
 static bool check_asked(const PassCx *cx, const TirKernel *kernel, const TirOp *op, bool tma) {
   TirValue *src, *dst;
-  if (!tma || !tir_asks_for(kernel, CHOICE_tma) || op_path(op) != PATH_THREADS || !tile_move(op, &src, &dst))
+  if (!tma || !tir_asks_for(kernel, CHOICE_tma) || tile_attr(op, "no_tma", false) ||
+      op_path(op) != PATH_THREADS || !tile_move(op, &src, &dst))
     return true;
   bool loads = src->type.space == SPACE_GLOBAL && dst->type.space == SPACE_SHARED;
   bool stores = src->type.space == SPACE_SHARED && dst->type.space == SPACE_GLOBAL;

@@ -244,7 +244,8 @@ static bool may_guard(const Stores *s, const TirValue *tensor) {
 
 static void find_direct(Stores *s, TirOp *op) {
   TirValue *src, *dst;
-  if (!tile_is(op) || op_path(op) != PATH_THREADS || !tile_move(op, &src, &dst) || !is_product(s, src))
+  if (!tile_is(op) || op_path(op) != PATH_THREADS || !tile_move(op, &src, &dst) || !is_product(s, src) ||
+      tile_attr(op, "no_tma", false))
     return;
   if (dst->type.space != SPACE_GLOBAL || tile_access(op, 1) != WRITES || src->op->kind != OP_alloc) return;
   Candidate c = {.type = dst->type, .at = op};

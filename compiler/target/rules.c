@@ -115,7 +115,8 @@ bool rule_copy(const Target *target, TirOp *op, bool variant_tma, Diags *ds) {
   if (!check_tmem_rank(op, src, ds) || !check_tmem_rank(op, dst, ds)) return false;
   if (!check_tmem_tile(target, op, src, ds) || !check_tmem_tile(target, op, dst, ds)) return false;
   if (op->attrs[COPY_explicit] && !rule_check_tma(target, op, ds)) return false;
-  op->attrs[COPY_path] = copy_path(target, src, dst, variant_tma || op->attrs[COPY_explicit]);
+  bool tma = op->attrs[COPY_explicit] || (variant_tma && !op->attrs[COPY_no_tma]);
+  op->attrs[COPY_path] = copy_path(target, src, dst, tma);
   op->attrs[COPY_bounded] = inside(src) && inside(dst);
   if (op->attrs[COPY_path] == PATH_THREADS && sides_overlap(src, dst)) {
     diag_error(ds, DIAG_no_rule, op->span,

@@ -8,6 +8,7 @@ enum { MOST_ROWS = 65535, MOST_ACCUMULATORS = 2 };
 static const ChoiceDef defs[] = {
     [CHOICE_roles] = {"roles", "roles", 0},
     [CHOICE_persistent] = {"persistent", "persistent", 0},
+    [CHOICE_defer] = {"defer", "defer", 0},
     [CHOICE_stores] = {"stores", "stores", 0},
     [CHOICE_narrow] = {"narrow", "narrow", 0},
     [CHOICE_regions] = {"regions", "regions", 0},

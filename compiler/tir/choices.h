@@ -10,6 +10,7 @@
 typedef enum {
   CHOICE_roles,
   CHOICE_persistent,
+  CHOICE_defer,
   CHOICE_stores,
   CHOICE_narrow,
   CHOICE_regions,

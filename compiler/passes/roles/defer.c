@@ -8,7 +8,7 @@
 //          which roles carries out (late.c). Their ring has one slot: a panel has left when the next is due, so shared memory
 //          is better used for a stage more.
 // Leaves   TIR_SELECTED.
-// Reports  Nothing; a remark says why results leave at once.
+// Reports  Results that cannot leave late though the source asks for it; a remark says why others leave at once.
 //
 // The rule: threads do nothing but multiply in the loop, so that its products run on from round to round; the rounds of the
 // loop around it were blocks once, so that nothing orders their stores; and a thread has the registers, for what products
@@ -18,6 +18,8 @@
 enum { MOST_REGISTERS = 240, STEP = 8, BESIDE = 40, REGISTER_BYTES = 4, PAIRED_BITS = 16 };
 
 static bool refuse(const RolePlan *p, const TirOp *op, const char *why) {
+  if (tir_asks_for(p->kernel, CHOICE_defer))
+    return pass_refuse_choice(p->cx, p->kernel, CHOICE_defer, op->span, why);
   diag_remark(p->cx->ds, op->span, "%s is stored before the next tile begins: %s",
               tir_buffer_name(op->args[0]), why);
   return false;
@@ -59,11 +61,9 @@ static bool can_wait(const RolePlan *p, const TirOp *op, int64_t taken) {
     return refuse(p, op, "it is a part of something");
   int64_t needed = taken + plan_kept_registers(p, op) + plan_accumulators(p) + BESIDE;
   if (needed <= registers_there(p)) return true;
-  diag_remark(
-      p->cx->ds, op->span,
-      "%s is stored before the next tile begins: to keep it a thread would need %lld registers of %lld",
-      tir_buffer_name(op->args[0]), (long long)needed, (long long)registers_there(p));
-  return false;
+  return refuse(p, op,
+                text_printf(p->cx->module->arena, "to keep it a thread would need %lld registers of %lld",
+                            (long long)needed, (long long)registers_there(p)));
 }
 
 static bool is_in_tiles(const Ring *ring) {
@@ -71,17 +71,39 @@ static bool is_in_tiles(const Ring *ring) {
   return around && around->kind == OP_for && around->attrs[FOR_kind] == LOOP_TILES;
 }
 
-bool pass_defer(PassCx *cx, TirKernel *kernel) {
-  RolePlan plan;
+// Marks results behind the one ring. False: reported.
+static bool mark(RolePlan *p, const Ring *ring, int *marked) {
   int64_t taken = 0;
-  if (!plan_roles(&plan, cx, kernel, true) || plan.rings.len != 1) return true;
-  const Ring *ring = &plan.rings.data[0];
-  if (!ring->straight || !is_in_tiles(ring)) return true;
+  bool ok = true;
   for (TirOp *op = ring->loop->next; op; op = op->next) {
-    if (!tile_ring(op) || !can_wait(&plan, op, taken)) continue;
-    taken += plan_kept_registers(&plan, op);
+    if (!tile_ring(op)) continue;
+    if (!can_wait(p, op, taken)) {
+      ok = ok && !tir_asks_for(p->kernel, CHOICE_defer);
+      continue;
+    }
+    taken += plan_kept_registers(p, op);
     tile_set_attr(op, "late", true);
     tile_ring(op)->type.shape[0] = 1;
+    ++*marked;
   }
-  return true;
+  return ok;
+}
+
+// A target whose products one thread issues overlaps tiles by itself: nothing is late there.
+static bool check_asked(const PassCx *cx, const TirKernel *kernel, const char *why) {
+  bool means_something = !cx->target->tmem_columns && kernel->variant != VARIANT_GENERAL;
+  return !tir_asks_for(kernel, CHOICE_defer) || !means_something ||
+         pass_refuse_choice(cx, kernel, CHOICE_defer, (Span){0, 0}, why);
+}
+
+bool pass_defer(PassCx *cx, TirKernel *kernel) {
+  RolePlan plan;
+  int marked = 0;
+  if (tir_forbids(kernel, CHOICE_roles) || !plan_roles(&plan, cx, kernel, true) || plan.rings.len != 1)
+    return check_asked(cx, kernel, "the kernel has no warp roles around one pipelined loop");
+  const Ring *ring = &plan.rings.data[0];
+  if (!is_in_tiles(ring)) return check_asked(cx, kernel, "a block computes one tile");
+  if (!ring->straight) return check_asked(cx, kernel, "threads do more than multiply in the loop");
+  if (!mark(&plan, ring, &marked)) return false;
+  return marked || check_asked(cx, kernel, "no result leaves by panels behind the loop");
 }
