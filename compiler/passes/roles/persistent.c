@@ -12,6 +12,7 @@
 // The rule: a kernel whose blocks fill more than half of an SM's shared memory. Of smaller ones several run on an SM, and the
 // hardware overlaps their phases by itself. Where the source asks, any kernel whose blocks can follow each other.
 #include "passes/roles/plan.h"
+#include "tir/ranges.h"
 #include "tir/tiles.h"
 
 #include <string.h>
@@ -80,6 +81,16 @@ static Domain measure(TirBuilder *b, const TirOp *grid) {
   return d;
 }
 
+// Workers number tiles in 32 bits. The hardware would take a grid of more blocks than that.
+static void check_product(PassCx *cx, TirBuilder *b, TirValue *product, const TirValue *x,
+                          const TirValue *y) {
+  int64_t most;
+  if (!__builtin_mul_overflow(tir_known_range(x).hi, tir_known_range(y).hi, &most) && most <= INT32_MAX)
+    return;
+  TirValue *fits = tir_binary(b, OP_le, product, tir_int(b, INT32_MAX));
+  tir_check(b, fits, intern(cx->module->names, "the number of tiles must fit 32 bits"));
+}
+
 static void place_of(const TirKernel *kernel, TirBuilder *b, const Domain *d, TirValue *tile, TirValue **at) {
   bool columns = kernel->block_order == BLOCKS_BY_COLUMNS;
   const TirChoice *asked = &kernel->choices[CHOICE_group_rows];
@@ -111,6 +122,8 @@ static void loop_over_tiles(PassCx *cx, TirKernel *kernel) {
   TirBuilder b = tir_builder_before(cx->module, first);
   b.span = grid->span;
   Domain domain = measure(&b, grid);
+  check_product(cx, &b, domain.layer, domain.extents[0], domain.extents[1]);
+  if (domain.tiles != domain.layer) check_product(cx, &b, domain.tiles, domain.layer, domain.extents[2]);
   TirValue *block = tir_block_idx(&b, 0), *at[DIMENSIONS];
   block->name = intern(cx->module->names, "worker");
   TirOp *loop = tir_for(&b, LOOP_TILES, block, domain.tiles, tir_block_count(&b, 0));
