@@ -1,6 +1,8 @@
 // The start address is that before the XOR of the swizzle: hardware applies it to the address itself.
 #include "codegen/mma_operand.h"
 
+#include "base/gcd.h"
+
 enum { PATTERN_ROWS = 8 };
 
 // Byte offset from the operand's first element. Both steps stay on multiples of what the formula needs.
@@ -65,6 +67,7 @@ LLVMValueRef mma_operand_step(Cg *cg, const MmaOperand *o, int64_t mn, int64_t k
 
 int64_t mma_piece_columns(int64_t n, int64_t most, int64_t step, const MmaOperand *b) {
   int64_t pieces = (n + most - 1) / most, columns = (n + pieces - 1) / pieces;
+  if (b->mn_major && b->first && n % (b->span / b->bytes)) return base_gcd(n, b->span / b->bytes);
   if (pieces > 1 && b->mn_major && b->span / b->bytes > step) step = b->span / b->bytes;
   return (columns + step - 1) / step * step;
 }

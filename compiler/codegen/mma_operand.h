@@ -28,7 +28,7 @@ bool mma_operand_begin(Cg *cg, const TirOp *op, int i, bool mn_major, MmaDescrip
 LLVMValueRef mma_operand_step(Cg *cg, const MmaOperand *operand, int64_t mn, int64_t k);
 
 // Columns of an instruction: equal pieces of whole steps, the last one shorter. With N innermost in memory a piece starts
-// with a panel of B.
+// with a panel of B, or, in the part of a warpgroup that begins inside of one, lies in it.
 int64_t mma_piece_columns(int64_t n, int64_t most, int64_t step, const MmaOperand *b);
 // i1: whether the first K step adds to the accumulator; `clear` is the number of that operand.
 LLVMValueRef mma_first_accumulates(Cg *cg, const TirOp *op, int clear);
