@@ -361,7 +361,8 @@ static void move_between_fragments(Move *m) {
     return;
   }
   CgFragment fragment = cg_fragment(cg, m->dst.buffer->layout, &m->dst.buffer->type);
-  if (m->dst.place->root->op->attrs[ALLOC_late] && same && dtype_bits(m->dst.dtype) == 16) {
+  bool late = m->dst.place->root->op->attrs[ALLOC_late] != 0, pairs = fragment.registers % 2 == 0;
+  if (late && pairs && same && dtype_bits(m->dst.dtype) == 16) {
     move_pairs(m, fragment.registers);
     return;
   }

@@ -187,6 +187,21 @@ static bool check_copy_map(Verifier *v, const TirOp *op) {
   return verify_fail(v, op, "goes through TMA without a tensor map");
 }
 
+// Slots x rows x columns of a panel, panels that the columns of the tile are whole ones of, and no panel that is none of them.
+static bool check_panels(Verifier *v, const TirOp *op) {
+  enum { RING = 3, RING_RANK = 3 };
+  const Type *tile = &op->args[0]->type,
+             *ring = op->nargs > RING && op->args[RING] ? &op->args[RING]->type : NULL;
+  if (!ring) return verify_fail(v, op, "has no ring for its panels");
+  if (ring->rank != RING_RANK || tile->rank != 2 || ring->shape[1] != tile->shape[0] ||
+      tile->shape[1] % ring->shape[2] || ring->dtype != op->args[1]->type.dtype)
+    return verify_fail(v, op, "takes a ring of slots x rows x columns, of which whole panels make the tile");
+  int64_t panel = op->attrs[COPY_panel], panels = tile->shape[1] / ring->shape[2];
+  if (panel < -1 || panel >= panels)
+    return verify_fail(v, op, "panel %" PRId64 " of %" PRId64 " does not exist", panel, panels);
+  return true;
+}
+
 static bool check_facts_of(void *context, TirOp *op) {
   Verifier *v = context;
   const OpDef *def = op_def(op->kind);
@@ -196,6 +211,7 @@ static bool check_facts_of(void *context, TirOp *op) {
     ok = verify_fail(v, op, "has no path");
   if (op->kind == OP_alloc || op->kind == OP_alloc_barrier) ok = check_alloc(v, op) && ok;
   if (path >= 0 && op_attr_index(def, "map") >= 0) ok = check_copy_map(v, op) && ok;
+  if (op->kind == OP_copy && op->attrs[COPY_path] == PATH_PANELS) ok = check_panels(v, op) && ok;
   for (int i = 0; i < op->nresults; i++)
     if (op->results[i]->type.kind == TYPE_TOKEN && fact(v, TIR_SYNCED))
       ok = verify_fail(v, op, "still has a token");

@@ -17,6 +17,7 @@ body:
   %%F = alloc "F" : f32[64, 32] fragment
   %%b = alloc_barrier "b" [1, 1] : u64[2] barrier @ shared rows +0
   %%x = thread_idx : i32
+  %%V = view %%A, %%c0, %%c0 : f32[64, 32] global
 %s
 }
 """
@@ -76,6 +77,10 @@ BODY = [
     ('tmem_dealloc %x {columns = 48}', 'power of two from 32 to 512'),
     ('%y = size "N" : i32', 'must stand in the launch block'),
     ('copy %S, %F {map = 0}', 'map 0 does not exist'),
+    ('copy %F, %V {path = panels}', 'no ring for its panels'),
+    ('copy %F, %V, _, %S {path = panels}', 'a ring of slots x rows x columns'),
+    ('%R = alloc "R" : f32[2, 64, 24] shared\ncopy %F, %V, _, %R {path = panels}', 'of which whole panels make the tile'),
+    ('%R = alloc "R" : f32[2, 64, 16] shared\ncopy %F, %V, _, %R {path = panels, panel = 2}', 'panel 2 of 2 does not exist'),
     ('%y = copy %S, %F : i32', 'has 1 results, not 0'),
     ('sync_threads %x', 'takes 0 operands, has 1'),
     ('%y = alloc "y" : f32[4] fragment @ shared rows', 'layout of another kind'),
