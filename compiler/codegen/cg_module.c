@@ -156,6 +156,34 @@ static bool visit_set_max_nreg(void *context, TirOp *op) {
   return op->kind != OP_set_max_nreg;
 }
 
+static bool add_fragment(void *context, TirOp *op) {
+  int64_t *registers = context;
+  bool fragment = op->kind == OP_alloc && op->results[0]->type.space == SPACE_FRAGMENT;
+  if (fragment) *registers += layout_registers(op->results[0]->layout);
+  return true;
+}
+
+// ptxas rather spills than lets fewer blocks on an SM than it thinks worth having, and does not see that tensor memory and
+// shared memory have no room for them. How many there is room for; 0: nothing to tell it, or a thread might have too few
+// registers then.
+static int blocks_of_sm(const Cg *cg) {
+  enum { ADDRESSES = 64 };
+  const TirKernel *kernel = cg->kernel;
+  if (kernel->tmem_columns == 0 || kernel->shared_bytes == 0) return 0;
+  int64_t blocks = cg->target->tmem_columns / kernel->tmem_columns, fragments = 0;
+  if (cg->target->shared_bytes / kernel->shared_bytes < blocks)
+    blocks = cg->target->shared_bytes / kernel->shared_bytes;
+  tir_walk(kernel->body, add_fragment, &fragments);
+  return blocks > 0 && cg->target->registers / (blocks * kernel->threads) >= fragments + ADDRESSES
+             ? (int)blocks
+             : 0;
+}
+
+// setmaxnreg needs to know the registers at entry, which ptxas derives from the blocks of an SM.
+static int least_blocks(const Cg *cg) {
+  return tir_walk(cg->kernel->body, visit_set_max_nreg, NULL) ? blocks_of_sm(cg) : 1;
+}
+
 static void declare_entry(Cg *cg, const TirParams *params) {
   LLVMTypeRef *types = ARENA_ARRAY(cg->arena, LLVMTypeRef, params->len + 1);
   for (int i = 0; i < params->len; i++) types[i] = param_type(cg, &params->data[i]);
@@ -167,9 +195,10 @@ static void declare_entry(Cg *cg, const TirParams *params) {
   LLVMSetFunctionCallConv(cg->function, LLVMPTXKernelCallConv);
   add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.reqntid",
                        text_printf(cg->arena, "%d", cg->kernel->threads));
-  // setmaxnreg needs to know the registers at entry: ptxas derives them from the blocks of an SM.
-  if (!tir_walk(cg->kernel->body, visit_set_max_nreg, NULL))
-    add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.minctasm", "1");
+  int blocks = least_blocks(cg);
+  if (blocks)
+    add_string_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nvvm.minctasm",
+                         text_printf(cg->arena, "%d", blocks));
   add_attribute(cg, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
   for (int i = 0; i < params->len; i++) attribute_param(cg, &params->data[i], (unsigned)i + 1);
 }
