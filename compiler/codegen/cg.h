@@ -140,6 +140,8 @@ void emit_one_thread(Cg *cg, const TirOp *op);
 void emit_sync_threads(Cg *cg, const TirOp *op);
 void emit_sync_warp(Cg *cg, const TirOp *op);
 void emit_prefetch_maps(Cg *cg, const TirOp *op);
+void emit_grid_wait(Cg *cg, const TirOp *op);
+void emit_grid_release(Cg *cg, const TirOp *op);
 void emit_set_max_nreg(Cg *cg, const TirOp *op);
 
 // ---- cg_value.c

@@ -70,6 +70,16 @@ void emit_prefetch_maps(Cg *cg, const TirOp *op) {
   for (int i = 0; i < cg->kernel->maps.len; i++) nvvm_prefetch_map(cg, cg->maps[i]);
 }
 
+void emit_grid_wait(Cg *cg, const TirOp *op) {
+  (void)op;
+  nvvm_grid_wait(cg);
+}
+
+void emit_grid_release(Cg *cg, const TirOp *op) {
+  (void)op;
+  nvvm_grid_release(cg);
+}
+
 void emit_mbar_init(Cg *cg, const TirOp *op) {
   const TirOp *alloc = tir_root(op->args[0])->op;
   LLVMValueRef base = cg_barrier(cg, op->args[0]);

@@ -58,6 +58,14 @@ void nvvm_prefetch_map(Cg *cg, LLVMValueRef map) {
   call(cg, "llvm.nvvm.prefetch.tensormap", LLVMTypeOf(map), 1, &map, true);
 }
 
+void nvvm_grid_wait(Cg *cg) {
+  effect(cg, "llvm.nvvm.griddepcontrol.wait", 0, NULL);
+}
+
+void nvvm_grid_release(Cg *cg) {
+  effect(cg, "llvm.nvvm.griddepcontrol.launch.dependents", 0, NULL);
+}
+
 void nvvm_barrier_sync(Cg *cg, int id, int count, bool aligned) {
   LLVMValueRef args[] = {imm32(cg, id), imm32(cg, count)};
   if (count == 0)

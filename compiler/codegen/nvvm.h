@@ -11,6 +11,8 @@ LLVMValueRef nvvm_thread_idx(Cg *cg);
 LLVMValueRef nvvm_block_idx(Cg *cg, int dim);
 LLVMValueRef nvvm_block_count(Cg *cg, int dim);
 void nvvm_prefetch_map(Cg *cg, LLVMValueRef map);
+void nvvm_grid_wait(Cg *cg);     // PTX ISA 9.7.13.13
+void nvvm_grid_release(Cg *cg);  // likewise
 // Named barrier `id` for `count` threads; count 0: all of the CTA. `aligned`: all lanes of a warp come together.
 void nvvm_barrier_sync(Cg *cg, int id, int count, bool aligned);
 #define ALL_LANES UINT32_MAX

@@ -102,8 +102,11 @@ static const char prelude_launch[] =
     "}\n"
     "static inline CUresult tile_start(CUmodule module, const char *entry, const int64_t *grid, unsigned "
     "block, unsigned shared,\n"
-    "                                  CUstream stream, void **params, const char **why) {\n"
+    "                                  unsigned overlap, CUstream stream, void **params, const char **why) "
+    "{\n"
     "  CUfunction function;\n"
+    "  CUlaunchAttribute attribute;\n"
+    "  CUlaunchConfig config;\n"
     "  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) return CUDA_SUCCESS;\n"
     "  if (grid[0] < 0 || grid[0] > INT32_MAX || grid[1] < 0 || grid[1] > 65535 || grid[2] < 0 || grid[2] > "
     "65535)\n"
@@ -113,9 +116,22 @@ static const char prelude_launch[] =
     "    result = cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, "
     "(int)shared);\n"
     "  if (result != CUDA_SUCCESS) return result;\n"
-    "  return cuLaunchKernel(function, (unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2], block, 1, 1, "
-    "shared, stream,\n"
-    "                        params, 0);\n"
+    "  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;\n"
+    "  attribute.value.programmaticStreamSerializationAllowed = 1;\n"
+    "  config.gridDimX = (unsigned)grid[0];\n"
+    "  config.gridDimY = (unsigned)grid[1];\n"
+    "  config.gridDimZ = (unsigned)grid[2];\n"
+    "  config.blockDimX = block;\n"
+    "  config.blockDimY = config.blockDimZ = 1;\n"
+    "  config.sharedMemBytes = shared;\n"
+    "  config.hStream = stream;\n"
+    "  config.attrs = &attribute;\n"
+    "  config.numAttrs = overlap;\n"
+    "  result = cuLaunchKernelEx(&config, function, params, 0);\n"
+    "  if (!overlap || (result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_SUPPORTED)) return "
+    "result;\n"
+    "  config.numAttrs = 0;  // a driver that does not know the attribute\n"
+    "  return cuLaunchKernelEx(&config, function, params, 0);\n"
     "}\n"
     "#endif\n";
 
@@ -306,8 +322,10 @@ static bool write_variant(Writer *w) {
   write_maps(w);
   write_params(w);
   textbuf_printf(&w->out,
-                 "    return tile_start(module, \"%s\", grid, %d, %" PRId64 ", stream, params, why);\n  }\n",
-                 tir_entry_name(w->out.arena, w->kernel), w->kernel->threads, w->kernel->shared_bytes);
+                 "    return tile_start(module, \"%s\", grid, %d, %" PRId64
+                 ", %d, stream, params, why);\n  }\n",
+                 tir_entry_name(w->out.arena, w->kernel), w->kernel->threads, w->kernel->shared_bytes,
+                 tir_may_overlap(w->kernel));
   return true;
 }
 

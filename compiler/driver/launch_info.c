@@ -119,6 +119,7 @@ static bool write_kernel(Writer *w, const Target *target) {
                  kernel->threads);
   if (!write_ops(w, OP_grid, write_grid)) return false;
   textbuf_printf(&w->out, "cluster 1 1 1\nshared %" PRId64 "\n", kernel->shared_bytes);
+  if (tir_may_overlap(kernel)) textbuf_puts(&w->out, "overlap 1\n");
   if (!write_ops(w, OP_tensor, write_tensor)) return false;
   write_maps(w);
   if (!write_ops(w, OP_check, write_check)) return false;

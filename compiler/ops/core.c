@@ -259,6 +259,8 @@ static const OpDef core_ops[] = {
     [OP_set_max_nreg] = {.name = "set_max_nreg",
                          .group = GROUP_SYNC,
                          .attrs = {{.name = "count"}, {.name = "inc", .kind = ATTR_BOOL}}},
+    [OP_grid_wait] = {.name = "grid_wait", .group = GROUP_SYNC},
+    [OP_grid_release] = {.name = "grid_release", .group = GROUP_SYNC},
 };
 
 static bool is_arithmetic(OpKind kind) {

@@ -40,6 +40,7 @@ bool pass_tmem(PassCx *cx, TirKernel *kernel);
 bool pass_barriers(PassCx *cx, TirKernel *kernel);
 bool pass_narrow(PassCx *cx, TirKernel *kernel);
 bool pass_regions(PassCx *cx, TirKernel *kernel);
+bool pass_overlap(PassCx *cx, TirKernel *kernel);
 bool pass_smem(PassCx *cx, TirKernel *kernel);
 bool pass_sync_check(PassCx *cx, TirKernel *kernel);
 

@@ -21,6 +21,7 @@ static const Pass pipeline[] = {
     {"barriers", pass_barriers, TIR_TMEM_PLACED, TIR_SYNCED, 0, NULL},
     {"narrow", pass_narrow, TIR_SYNCED, 0, 2, NULL},
     {"regions", pass_regions, TIR_SYNCED, 0, 2, NULL},
+    {"overlap", pass_overlap, TIR_SYNCED, 0, 2, NULL},
     {"smem", pass_smem, TIR_SYNCED, TIR_SMEM_PLACED, 0, NULL},
     {"sync-check", pass_sync_check, TIR_SMEM_PLACED, 0, 0, NULL},
 };

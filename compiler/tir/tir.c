@@ -180,6 +180,12 @@ static bool replace_in_op(void *context, TirOp *op) {
   return true;
 }
 
+bool tir_may_overlap(const TirKernel *kernel) {
+  for (const TirOp *op = kernel->body->first; op; op = op->next)
+    if (op->kind == OP_grid_wait) return true;
+  return false;
+}
+
 void tir_replace_uses(TirKernel *kernel, const TirValue *old, TirValue *value) {
   Replacement replacement = {old, value};
   tir_walk(kernel->launch, replace_in_op, &replacement);

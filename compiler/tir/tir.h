@@ -121,6 +121,8 @@ void tir_append(TirBlock *block, TirOp *op);
 void tir_insert_before(TirOp *at, TirOp *op);
 void tir_insert_after(TirOp *at, TirOp *op);
 void tir_remove(TirOp *op);  // unlinks; it may be inserted elsewhere
+// Whether the kernel waits for those before it in the stream itself (`grid_wait`), so that it may begin while they end.
+bool tir_may_overlap(const TirKernel *kernel);
 // Rewrites every use of `old` in the kernel.
 void tir_replace_uses(TirKernel *kernel, const TirValue *old, TirValue *value);
 

@@ -338,8 +338,21 @@ static bool verify_mma_wait(Verifier *v, const TirOp *op) {
   return op->attrs[MMA_WAIT_pending] >= 0 || verify_fail(v, op, "pending is not negative");
 }
 
+static bool is_only_one(const Verifier *v, const TirOp *op) {
+  for (const TirOp *other = v->kernel->body->first; other; other = other->next)
+    if (other != op && other->kind == op->kind) return false;
+  return true;
+}
+
+// Every thread of every block comes to it, once.
+static bool verify_grid_order(Verifier *v, const TirOp *op) {
+  if (op->parent != v->kernel->body) return verify_fail(v, op, "stands in no loop, branch or role");
+  return is_only_one(v, op) || verify_fail(v, op, "stands once in a kernel");
+}
+
 static bool verify_sync(Verifier *v, const TirOp *op) {
   const OpDef *def = op_def(op->kind);
+  if (op->kind == OP_grid_wait || op->kind == OP_grid_release) return verify_grid_order(v, op);
   if (op->kind == OP_sync_threads) return verify_sync_threads(v, op);
   if (op->kind == OP_wait) return arg_type(op, 0)->kind == TYPE_TOKEN || verify_fail(v, op, "takes a token");
   if (op->kind == OP_mma_wait) return verify_mma_wait(v, op);

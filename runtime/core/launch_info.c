@@ -171,6 +171,13 @@ static bool read_shared(Parser *p) {
   return need_number(p, "shared memory", 0, 1 << 20, &p->entry->shared);
 }
 
+static bool read_overlap(Parser *p) {
+  uint32_t value;
+  if (!need_number(p, "whether launches overlap", 0, 1, &value)) return false;
+  p->entry->overlap = value;
+  return true;
+}
+
 static bool line_ended(const Parser *p) {
   const char *c = p->at;
   while (c < p->end && *c == ' ') c++;
@@ -334,17 +341,22 @@ static bool read_param(Parser *p) {
   return slot != NULL;
 }
 
+typedef enum { ANY_TIMES, AT_MOST_ONCE, ONCE } LineCount;
+
 typedef struct {
   const char *word;
-  bool once;  // exactly once in an entry; else any number of times
+  LineCount count;  // in an entry
   bool (*read)(Parser *p);
 } LineRow;
 
 static const LineRow line_rows[] = {
-    {"kernel", true, read_kernel}, {"variant", true, read_variant}, {"arch", true, read_arch},
-    {"block", true, read_block},   {"grid", true, read_grid},       {"cluster", true, read_cluster},
-    {"shared", true, read_shared}, {"tensor", false, read_tensor},  {"map", false, read_map},
-    {"guard", false, read_guard},  {"check", false, read_check},    {"param", false, read_param},
+    {"kernel", ONCE, read_kernel},      {"variant", ONCE, read_variant},
+    {"arch", ONCE, read_arch},          {"block", ONCE, read_block},
+    {"grid", ONCE, read_grid},          {"cluster", ONCE, read_cluster},
+    {"shared", ONCE, read_shared},      {"overlap", AT_MOST_ONCE, read_overlap},
+    {"tensor", ANY_TIMES, read_tensor}, {"map", ANY_TIMES, read_map},
+    {"guard", ANY_TIMES, read_guard},   {"check", ANY_TIMES, read_check},
+    {"param", ANY_TIMES, read_param},
 };
 
 enum { LINE_ROWS = sizeof line_rows / sizeof line_rows[0] };
@@ -394,7 +406,7 @@ static bool check_variants(Parser *p) {
 static bool read_end(Parser *p) {
   if (!p->entry) return fail(p, "\"end\" without an entry");
   for (int i = 0; i < LINE_ROWS; i++)
-    if (line_rows[i].once && !(p->seen & 1u << i))
+    if (line_rows[i].count == ONCE && !(p->seen & 1u << i))
       return fail(p, "entry %s has no line \"%s\"", p->entry->entry, line_rows[i].word);
   for (int i = 0; i < p->entry->nscalars; i++)
     if (find_tensor(p->entry, p->entry->scalars[i].name) >= 0)
@@ -410,7 +422,8 @@ static bool read_row(Parser *p, const char *word) {
   for (int i = 0; i < LINE_ROWS; i++) {
     if (strcmp(word, line_rows[i].word) != 0) continue;
     if (!p->entry) return fail(p, "\"%s\" outside of an entry", word);
-    if (line_rows[i].once && (p->seen & 1u << i)) return fail(p, "a second line \"%s\" in one entry", word);
+    if (line_rows[i].count != ANY_TIMES && (p->seen & 1u << i))
+      return fail(p, "a second line \"%s\" in one entry", word);
     p->seen |= 1u << i;
     return line_rows[i].read(p);
   }

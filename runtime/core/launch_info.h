@@ -49,6 +49,7 @@ typedef struct {
 typedef struct {
   const char *entry, *kernel, *variant, *arch;
   uint32_t block, cluster[3], shared;  // shared: bytes
+  bool overlap;                        // it may begin while the launch before it in the stream ends
   const Expr *grid[3];
   InfoTensor *tensors;
   InfoScalar *scalars;

@@ -359,18 +359,33 @@ static TileError *cuda_encode_map(void *state, const TensorMap *map, uint8_t *ou
 
 // ---- Launch
 
+// A driver that refuses the attribute gets the launch without it: the kernel's wait then finds nothing to wait for.
+static CudaResult launch(CudaGpu *gpu, const InfoEntry *entry, CudaFunction function, CudaLaunch plain,
+                         void **params) {
+  CudaLaunch overlapping = plain;
+  CudaLaunchAttribute attributes[2] = {{0}};
+  if (plain.nattributes) attributes[0] = plain.attributes[0];
+  attributes[plain.nattributes] = (CudaLaunchAttribute){.id = CUDA_LAUNCH_OVERLAP, .value.overlap = 1};
+  overlapping.attributes = attributes;
+  overlapping.nattributes++;
+  CudaResult result = CUDA_NOT_SUPPORTED;
+  if (entry->overlap) result = gpu->driver.launch(&overlapping, function, params, NULL);
+  if (result != CUDA_NOT_SUPPORTED && result != CUDA_INVALID_VALUE) return result;
+  return gpu->driver.launch(&plain, function, params, NULL);
+}
+
 static TileError *start(CudaGpu *gpu, CudaFunction function, const LaunchPlan *plan, CudaStream stream) {
   const InfoEntry *entry = plan->entry;
   CudaLaunchAttribute cluster;
-  CudaLaunch launch = launch_of(entry, plan->grid, &cluster);
-  launch.stream = stream;
+  CudaLaunch plain = launch_of(entry, plan->grid, &cluster);
+  plain.stream = stream;
   void **params = calloc((size_t)entry->nparams + 1, sizeof *params);
   if (!params) return error_no_memory();
   for (int i = 0; i < entry->nparams; i++) params[i] = plan->block + entry->params[i].offset;
   char what[120];
   snprintf(what, sizeof what, "kernel %.80s: cuLaunchKernelEx", entry->kernel);
   // A fault that this very call reports is of a launch before.
-  TileError *error = check(gpu, gpu->driver.launch(&launch, function, params, NULL), what);
+  TileError *error = check(gpu, launch(gpu, entry, function, plain, params), what);
   if (!error) trail_launched(&gpu->trail, entry->kernel, stream);
   free(params);
   return error;

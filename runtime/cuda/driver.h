@@ -19,7 +19,9 @@ typedef struct CudaStreamRecord *CudaStream;
 typedef struct CudaEventRecord *CudaEvent;
 
 enum {
+  CUDA_INVALID_VALUE = 1,
   CUDA_OUT_OF_MEMORY = 2,
+  CUDA_NOT_SUPPORTED = 801,
   CUDA_INVALID_CLUSTER_SIZE = 912,
   CUDA_DEVICE_SM_COUNT = 16,
   CUDA_DEVICE_MAJOR = 75,
@@ -30,6 +32,7 @@ enum {
   CUDA_JIT_ERROR_LOG = 5,
   CUDA_JIT_ERROR_LOG_BYTES = 6,
   CUDA_LAUNCH_CLUSTER = 4,
+  CUDA_LAUNCH_OVERLAP = 6,  // programmatic stream serialization
 };
 
 // CUlaunchAttribute: a number and a union of 64 bytes.
@@ -38,6 +41,7 @@ typedef struct {
   char pad[4];
   union {
     uint32_t cluster[3];
+    int32_t overlap;
     char bytes[64];
   } value;
 } CudaLaunchAttribute;

@@ -183,6 +183,7 @@ typedef enum {
   CHECK_TMEM,
   CHECK_EXIT,
   CHECK_BOUNDS,
+  CHECK_GRID,
   CHECK_COUNT,
 } Check;
 

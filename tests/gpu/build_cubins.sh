@@ -93,6 +93,11 @@ for example in $examples; do
   done
 done >>"$list"
 echo "-o $folder/bench_gemm.cubin -D num_stages=4 $root/lang-examples/gemm.tile" >>"$list"
+# Launches that follow each other: blocks with one tile, blocks that stay, one role.
+chain="$here/product.tile -D result=$(name_of_type bf16)"
+echo "-o $folder/chain_tiles.cubin $chain -D block_M=64 -D block_N=128 -D stages=8 --no-persistent" >>"$list"
+echo "-o $folder/chain_persistent.cubin $chain -D block_N=256 -D stages=4" >>"$list"
+echo "-o $folder/chain_one_role.cubin $chain --no-roles" >>"$list"
 echo "-o $folder/fault_assert.cubin $here/asserts.tile" >>"$list"
 echo "-o $folder/fault_address.cubin $root/lang-examples/vector_add.tile" >>"$list"
 

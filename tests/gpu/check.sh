@@ -30,6 +30,9 @@ fi
 for name in product_sums tiles; do
   grep -q "^FAIL $name --seed 1 --only [0-9]*: .*emulator: .*should be" "$work/wrong.txt" || fail "$name is not reported"
 done
+if "$build/bin/gpu_suite" "$work/wrong/product_sums.cubin" --device emu --chain 3 >/dev/null; then
+  fail "a wrong chain passes"
+fi
 "$build/bin/gpu_suite" "$work/asserts.cubin" --device emu --fault assert >/dev/null || fail "a device_assert is not reported"
 
 cmake -S "$here/../.." -B "$work/runtime-only" -DTILEC_RUNTIME_ONLY=ON -DLLVM_CONFIG=/nonexistent >"$work/log" 2>&1 ||

@@ -1,11 +1,12 @@
 // gpu_suite FILE.cubin [--device both|cuda|emu] [--cases N] [--large N] [--seed S] [--jobs N] [--only I]
-//           [--fault address|assert]
+//           [--fault address|assert] [--chain N]
 //
 // Runs the one kernel of a cubin on random shapes, on a GPU and in the emulator (on the PTX that the cubin
 // carries), in one process. A case passes when every device gives what the reference says, writes nothing else,
 // and, where results are exact, all devices agree in every byte. `--large` cases run on the GPU alone. The last line
 // is a table row: name, cases, runs on the GPU, runs in the emulator, failures. With --fault the launch must fail,
-// with the kernel's name. Exit status 1: something failed; 2: usage or no device.
+// with the kernel's name; with --chain N launches of a product, each of the result of the one before, follow each other
+// on one stream. Exit status 1: something failed; 2: usage or no device.
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,12 +15,13 @@
 
 #include "caller.h"
 #include "case.h"
+#include "chain.h"
 
 enum { MAX_JOBS = 64, WHY = 600 };
 
 typedef struct {
   const char *path, *device, *fault;
-  int cases, large, jobs, only;
+  int cases, large, jobs, only, chain;
   uint64_t seed;
 } Options;
 
@@ -294,13 +296,46 @@ static void run_faults(Suite *suite) {
   printf("FAIL %s --fault %s: %s\n", suite->name, suite->options.fault, why);
 }
 
+// ---- Launches that follow each other
+
+static bool chain_on(TileDevice *device, TileModule *module, void *stream, const Chain *chain, char *why) {
+  return chain_run(device, tile_module_kernel(module, 0), stream, chain, why, WHY);
+}
+
+// With arrays that TMA can reach, and with others.
+static void run_chains(Suite *suite) {
+  enum { GPU_SIDE = 2048, EMULATOR_SIDE = 192 };
+  char why[WHY] = "";
+  TileDeviceOptions emulator = {.backend = "emu", .checks = "all"};
+  bool ok = true;
+  void *stream = suite->gpu ? caller_stream(&suite->caller) : NULL;
+  for (int64_t offset = 0; suite->gpu && ok && offset <= 8; offset += 8) {
+    Chain chain = {.launches = suite->options.chain, .side = GPU_SIDE, .offset = offset};
+    ok = chain_on(suite->gpu, suite->gpu_module, stream, &chain, why);
+    suite->gpu_runs++;
+  }
+  if (ok && strcmp(suite->options.device, "cuda") != 0)
+    ok = keep_text(tile_device_open(&emulator, &suite->emulator), why) &&
+         keep_text(tile_module_load(suite->described, suite->emulator), why);
+  for (int64_t offset = 0; suite->emulator && ok && offset <= 8; offset += 8) {
+    Chain chain = {.launches = 3, .side = EMULATOR_SIDE, .offset = offset};
+    ok = chain_on(suite->emulator, suite->described, NULL, &chain, why);
+    suite->emu_runs++;
+  }
+  suite->options.cases = 2;
+  suite->options.large = 0;
+  if (ok) return;
+  suite->failed++;
+  printf("FAIL %s --chain %d: %s\n", suite->name, suite->options.chain, why);
+}
+
 // ---- Main
 
 static int usage(const char *what) {
   fprintf(stderr, "gpu_suite: %s\n", what);
   fputs(
       "gpu_suite FILE.cubin [--device both|cuda|emu] [--cases N] [--large N] [--seed S] [--jobs N] [--only I]"
-      " [--fault address|assert]\n",
+      " [--fault address|assert] [--chain N]\n",
       stderr);
   return 2;
 }
@@ -311,7 +346,8 @@ static bool set_option(Options *options, const char *name, const char *value) {
     int *number;
   } rows[] = {{"--device", &options->device, NULL}, {"--fault", &options->fault, NULL},
               {"--cases", NULL, &options->cases},   {"--large", NULL, &options->large},
-              {"--jobs", NULL, &options->jobs},     {"--only", NULL, &options->only}};
+              {"--jobs", NULL, &options->jobs},     {"--only", NULL, &options->only},
+              {"--chain", NULL, &options->chain}};
   if (strcmp(name, "--seed") == 0) {
     options->seed = strtoull(value, NULL, 10);
     return true;
@@ -381,6 +417,8 @@ int main(int argc, char **argv) {
   } else {
     if (suite.options.fault)
       run_faults(&suite);
+    else if (suite.options.chain > 0)
+      run_chains(&suite);
     else
       run_all(&suite);
     int cases = suite.options.only >= 0 ? 1 : suite.options.cases + (suite.gpu ? suite.options.large : 0);

@@ -53,6 +53,7 @@ for cubin in "$cubins"/*.cubin; do
   name=$(basename "$cubin" .cubin)
   case $name in
   bench_*) ;;
+  chain_*) echo "$name --chain 64" ;;
   fault_*) echo "$name --fault ${name#fault_}" ;;
   product_*) echo "$name --cases $each" ;;
   *) echo "$name --cases $few" ;;

@@ -1,6 +1,6 @@
 """What the compiler's output must look like to be fast, where no GPU is at hand to say so.
 
-    structure.py ptxas TILEC PTXAS EXAMPLES ARCH        every example: no spill, no serialised wgmma, registers and lines of PTX within limits.txt
+    structure.py ptxas TILEC PTXAS EXAMPLES ARCH        every example: no spill, no serialised wgmma, nothing before griddepcontrol.wait, registers and lines of PTX within limits.txt
     structure.py ptxas TILEC PTXAS EXAMPLES ARCH --update    writes that target's limits: what ptxas says now, a quarter more lines
     structure.py roles TILEC EXAMPLES ARCH              the products with roles: their rings, loops, descriptors, barriers and stores
 The first form reads ptxas' report, the second the final tile IR and the PTX.
@@ -67,6 +67,15 @@ def report_of(ptxas, ptx, arch):
     return {name[0]: int(count) for name, count in zip(names, registers)}
 
 
+def check_grid_wait(entry, lines):
+    """Exactly one, in front of everything that touches global memory and of the next kernel's start."""
+    waits = [i for i, line in enumerate(lines) if line == "griddepcontrol.wait;"]
+    check(len(waits) == 1, entry, "has", len(waits), "griddepcontrol.wait")
+    touches = r"(@!?%p\d+ )?(ld\.global|st\.global|atom\.|red\.|cp\.async\.bulk\.|cp\.reduce|call|griddepcontrol\.launch)"
+    first = next((i for i, line in enumerate(lines) if re.match(touches, line)), len(lines))
+    check(waits and waits[0] < first, entry, "touches global memory before griddepcontrol.wait:", lines[first:first + 1])
+
+
 def limits(arch):
     rows = {}
     with open(LIMITS) as file:
@@ -90,6 +99,7 @@ def measured(tilec, ptxas, examples, arch):
         entries = entries_of(ptx)
         for entry, count in report_of(ptxas, ptx, arch).items():
             rows[example, entry] = count, len(entries[entry])
+            check_grid_wait(entry, entries[entry])
             check(not any(".local" in line for line in entries[entry]), entry, "has local memory")
         failures[before:] = ["%s: %s" % (example, text) for text in failures[before:]]
     return rows

@@ -4,11 +4,16 @@
 
 #include "fake_cuda.h"
 
-static const char info[] =
-    "tile-launch-info 1\nentry k_entry\nkernel k\nvariant only\narch sm_100a\nblock 128\n"
-    "grid (ceildiv M 16) 2 1\ncluster 2 1 1\nshared 70000\n"
-    "tensor A bf16 readwrite (M) 64\nmap 0 A box 16 64 swizzle 128 load\n"
-    "param ptr A\nparam size M\nparam stride A 0\nparam map 0\nparam scalar scale f32\nend\n";
+#define KERNEL                                                                                               \
+  "tile-launch-info 1\nentry k_entry\nkernel k\nvariant only\narch sm_100a\nblock 128\n"                     \
+  "grid (ceildiv M 16) 2 1\nshared 70000\n"
+#define ARGUMENTS                                                                                            \
+  "tensor A bf16 readwrite (M) 64\nmap 0 A box 16 64 swizzle 128 load\n"                                     \
+  "param ptr A\nparam size M\nparam stride A 0\nparam map 0\nparam scalar scale f32\nend\n"
+
+static const char info[] = KERNEL "cluster 2 1 1\n" ARGUMENTS;
+static const char overlapping[] = KERNEL "cluster 2 1 1\noverlap 1\n" ARGUMENTS;
+static const char overlapping_alone[] = KERNEL "cluster 1 1 1\noverlap 1\n" ARGUMENTS;
 
 static TileError *open_device(const char *library, const char *arch, TileDevice **out) {
   TileDeviceOptions options = {.arch = arch};
@@ -77,16 +82,21 @@ typedef struct {
   uint64_t address;
 } Fixture;
 
-static void open_fixture(Checks *checks, const Fake *fake, Fixture *f) {
+static void open_fixture_of(Checks *checks, const Fake *fake, Fixture *f, const char *text) {
   const TileKernel *kernel;
   fake->reset();
   ok(checks, open_device(FAKE_CUDA, "sm_100a", &f->device));
-  ok(checks, open_module(&f->module));
+  ok(checks, fake_module(text, &f->module));
   fake->reset();
   ok(checks, tile_module_load(f->module, f->device));
-  logged(checks, fake,
-         "push(0xc0)\ncuModuleLoadDataEx(\".version\", 2, 5 6 4095)\ncuModuleGetFunction(0xd0, k_entry)\n"
-         "cuFuncSetAttribute(0xf0, 8, 70000)\ncuOccupancyMaxActiveClusters(0xf0)\npop()\n");
+  bool clusters = strstr(text, "cluster 2") != NULL;
+  logged(
+      checks, fake,
+      clusters
+          ? "push(0xc0)\ncuModuleLoadDataEx(\".version\", 2, 5 6 4095)\ncuModuleGetFunction(0xd0, k_entry)\n"
+            "cuFuncSetAttribute(0xf0, 8, 70000)\ncuOccupancyMaxActiveClusters(0xf0)\npop()\n"
+          : "push(0xc0)\ncuModuleLoadDataEx(\".version\", 2, 5 6 4095)\ncuModuleGetFunction(0xd0, k_entry)\n"
+            "cuFuncSetAttribute(0xf0, 8, 70000)\npop()\n");
   ok(checks, tile_module_find(f->module, "k", &kernel));
   ok(checks, tile_call_new(kernel, &f->call));
   ok(checks, tile_alloc(f->device, 120 * 128, "A", &f->address));
@@ -94,6 +104,10 @@ static void open_fixture(Checks *checks, const Fake *fake, Fixture *f) {
   TileTensor tensor = {f->address, TILE_BF16, 2, (int64_t[]){120, 64}, NULL};
   ok(checks, tile_call_tensor(f->call, "A", &tensor));
   ok(checks, tile_call_float(f->call, "scale", 0.5));
+}
+
+static void open_fixture(Checks *checks, const Fake *fake, Fixture *f) {
+  open_fixture_of(checks, fake, f, info);
 }
 
 static void close_fixture(Checks *checks, const Fake *fake, Fixture *f) {
@@ -136,6 +150,40 @@ static void test_launch(Checks *checks, const Fake *fake) {
            "cuEventRecord(0xe1, (nil))\ncuEventSynchronize(0xe1)\ncuEventElapsedTime(0xe0, "
            "0xe1)\ncuEventDestroy(0xe0)\n"
            "cuEventDestroy(0xe1)\n");
+  close_fixture(checks, fake, &f);
+}
+
+// What the launches say of their attributes, one after the other.
+static void attributes(Checks *checks, const Fake *fake, const char *first, const char *second) {
+  const char *at = strstr(fake->log(), "attribute ");
+  CHECK(checks, at && strncmp(at, first, strlen(first)) == 0);
+  at = at ? strstr(at, "\ncuLaunchKernelEx") : NULL;
+  at = at ? strstr(at, "attribute ") : NULL;
+  CHECK(checks, second ? at && strncmp(at, second, strlen(second)) == 0 : !at);
+  if (checks->failed) fprintf(stderr, "%s", fake->log());
+  fake->reset();
+}
+
+// A launch that may overlap says so; where the driver refuses that, it is made again without.
+static void test_overlap(Checks *checks, const Fake *fake) {
+  Fixture f;
+  open_fixture_of(checks, fake, &f, overlapping);
+  ok(checks, tile_call_launch(f.call, NULL));
+  attributes(checks, fake, "attribute 4: 2 1 1, attribute 6: 1 0 0, (nil)", NULL);
+  fake->fail_call("cuLaunchKernelEx", 1, 801);
+  ok(checks, tile_call_launch(f.call, NULL));
+  attributes(checks, fake, "attribute 4: 2 1 1, attribute 6: 1 0 0, (nil)", "attribute 4: 2 1 1, (nil)");
+  fake->fail("cuLaunchKernelEx", 1);  // it is not the attribute
+  says(checks, tile_call_launch(f.call, NULL), TILE_INVALID, "cuLaunchKernelEx: CUDA_ERROR_INVALID_VALUE");
+  attributes(checks, fake, "attribute 4: 2 1 1, attribute 6: 1 0 0, (nil)", "attribute 4: 2 1 1, (nil)");
+  fake->fail("cuLaunchKernelEx", 2);
+  says(checks, tile_call_launch(f.call, NULL), TILE_UNAVAILABLE, "CUDA_ERROR_OUT_OF_MEMORY");
+  attributes(checks, fake, "attribute 4: 2 1 1, attribute 6: 1 0 0, (nil)", NULL);
+  close_fixture(checks, fake, &f);
+  open_fixture_of(checks, fake, &f, overlapping_alone);
+  fake->fail_call("cuLaunchKernelEx", 1, 1);
+  ok(checks, tile_call_launch(f.call, NULL));
+  attributes(checks, fake, "attribute 6: 1 0 0, (nil)", "attribute -1: 0 0 0, (nil)");
   close_fixture(checks, fake, &f);
 }
 
@@ -188,6 +236,7 @@ int main(void) {
   test_opening(&checks, &fake);
   test_refusals(&checks, &fake);
   test_launch(&checks, &fake);
+  test_overlap(&checks, &fake);
   test_copies(&checks, &fake);
   test_failures(&checks, &fake);
   return check_report(&checks);

@@ -324,16 +324,20 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, co
 // CUlaunchConfig: grid at 0, block at 12, shared at 24, stream at 32, attributes at 40, their count at 48; an
 // attribute has 72 bytes, its number at 0, its value at 8.
 int cuLaunchKernelEx(const void *config, void *function, void **params, void **extra) {
-  uint32_t words[7], count, cluster[3] = {0};
+  uint32_t words[7], count, value[3] = {0};
   void *stream, *attributes;
-  int id = -1;
+  char shown[200] = "attribute -1: 0 0 0";
   memcpy(words, config, sizeof words);
   memcpy(&stream, (const char *)config + 32, sizeof stream);
   memcpy(&attributes, (const char *)config + 40, sizeof attributes);
   memcpy(&count, (const char *)config + 48, sizeof count);
-  if (count) {
-    memcpy(&id, attributes, sizeof id);
-    memcpy(cluster, (const char *)attributes + 8, sizeof cluster);
+  for (size_t i = 0, n = 0; i < count; i++) {
+    const char *attribute = (const char *)attributes + i * 72;
+    int id;
+    memcpy(&id, attribute, sizeof id);
+    memcpy(value, attribute + 8, sizeof value);
+    n += (size_t)snprintf(shown + n, sizeof shown - n, "%sattribute %d: %u %u %u", i ? ", " : "", id,
+                          value[0], value[1], value[2]);
   }
   // The test's kernel: ptr, size, stride, map, scalar f32.
   uint64_t pointer = 0, stride = 0;
@@ -349,11 +353,9 @@ int cuLaunchKernelEx(const void *config, void *function, void **params, void **e
   }
   int result =
       CALL("cuLaunchKernelEx",
-           "%p, grid %u %u %u, block %u %u %u, shared %u, stream %p, attribute %d: %u %u %u, %p | %llx %u "
-           "%llu %x %g",
-           function, words[0], words[1], words[2], words[3], words[4], words[5], words[6], stream, id,
-           cluster[0], cluster[1], cluster[2], (void *)extra, (unsigned long long)pointer, size,
-           (unsigned long long)stride, map, (double)scale);
+           "%p, grid %u %u %u, block %u %u %u, shared %u, stream %p, %s, %p | %llx %u %llu %x %g", function,
+           words[0], words[1], words[2], words[3], words[4], words[5], words[6], stream, shown, (void *)extra,
+           (unsigned long long)pointer, size, (unsigned long long)stride, map, (double)scale);
   pthread_mutex_lock(&lock);
   if (result == 0 && next_fault) {
     fault = next_fault;

@@ -57,6 +57,22 @@ static void test_example(Checks *checks) {
   pool_free(&pool);
 }
 
+// The line stands in no text of compilers before it.
+static void test_overlap(Checks *checks) {
+  static const char *const lines[] = {"", "overlap 0\n", "overlap 1\n"};
+  for (int i = 0; i < 3; i++) {
+    Pool pool = {0};
+    LaunchInfo launch_info;
+    char text[2048];
+    const char *at = strstr(example, "tensor A");
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - example), example, lines[i], at);
+    TileError *error = parse(&pool, text, strlen(text), &launch_info);
+    if (CHECK(checks, error == NULL)) CHECK_INT(checks, launch_info.entries[0].overlap, i == 2);
+    tile_error_free(error);
+    pool_free(&pool);
+  }
+}
+
 // The example with the first `old` replaced; the error must contain `message`.
 static void refuses(Checks *checks, const char *old, const char *new, const char *message) {
   char text[2048];
@@ -74,6 +90,8 @@ static void refuses(Checks *checks, const char *old, const char *new, const char
 }
 
 static void test_mistakes(Checks *checks) {
+  refuses(checks, "guard A", "overlap 2\nguard A", "whether launches overlap is 2, not 0 to 1");
+  refuses(checks, "guard A", "overlap 1\noverlap 1\nguard A", "a second line \"overlap\"");
   refuses(checks, "tile-launch-info 1", "tile-launch-info 2",
           "format version 2; this runtime reads version 1");
   refuses(checks, "tile-launch-info 1", "hello", "does not start with");
@@ -152,6 +170,7 @@ static void test_damage(Checks *checks) {
 int main(void) {
   Checks checks = {0};
   test_example(&checks);
+  test_overlap(&checks);
   test_mistakes(&checks);
   test_damage(&checks);
   return check_report(&checks);

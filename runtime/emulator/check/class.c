@@ -45,6 +45,7 @@ InstClass inst_class(const Inst *inst) {
   if (strcmp(name, "fence") == 0) return class_of_fence(inst);
   if (strcmp(name, "cp.async.bulk.wait_group") == 0)
     return inst_has(inst, MOD_read) ? CLASS_WAIT_BULK_READ : CLASS_WAIT_BULK;
+  if (strcmp(name, "griddepcontrol") == 0) return inst_has(inst, MOD_wait) ? CLASS_WAIT_GRID : CLASS_NONE;
   if (strcmp(name, "ld") == 0 || strcmp(name, "st") == 0) {
     bool strong = inst_has(inst, MOD_volatile) || inst_has(inst, MOD_relaxed) ||
                   inst_has(inst, MOD_acquire) || inst_has(inst, MOD_release) || inst_has(inst, MOD_mmio);

@@ -24,8 +24,9 @@ typedef enum {
   CLASS_WGMMA,
   CLASS_COMMIT,  // tcgen05.commit
   CLASS_TMEM_LD,
-  CLASS_REDUCE,  // red.async, cp.reduce.async.bulk
-  CLASS_ARRIVE,  // any instruction that can arrive at an mbarrier or complete its bytes
+  CLASS_REDUCE,     // red.async, cp.reduce.async.bulk
+  CLASS_WAIT_GRID,  // griddepcontrol.wait
+  CLASS_ARRIVE,     // any instruction that can arrive at an mbarrier or complete its bytes
 } InstClass;
 
 InstClass inst_class(const Inst *inst);

@@ -43,7 +43,7 @@ const char *checks_parse(Arena *arena, const char *list, uint32_t *checks) {
     } else if (word_is(word, length, "none")) {
       *checks = 0;
     } else if (word_is(word, length, "all")) {
-      *checks |= by_default | ordering;
+      *checks |= by_default | ordering | 1u << CHECK_GRID;
     } else if (check < 0) {
       return unknown_check(arena, word, length);
     } else {
@@ -72,6 +72,7 @@ void checks_begin(Machine *machine) {
   if (checks >> CHECK_MBARRIER & 1) observers_add(machine, &mbarrier_observer);
   if (checks >> CHECK_TMEM & 1) observers_add(machine, &tmem_observer);
   if (checks >> CHECK_EXIT & 1) observers_add(machine, &exit_observer);
+  if (checks >> CHECK_GRID & 1 && grid_waits(machine)) observers_add(machine, &grid_observer);
 }
 
 bool checks_compare_clusters(uint32_t checks) {

@@ -10,7 +10,10 @@ extern const Observer uninit_observer;     // uninit
 extern const Observer mbarrier_observer;   // mbarrier
 extern const Observer tmem_observer;       // tmem: what is no fault
 extern const Observer exit_observer;       // exit: bulk stores that still read
+extern const Observer grid_observer;       // grid
 
+// Whether the kernel has a griddepcontrol.wait, which grid_observer is for.
+bool grid_waits(const Machine *machine);
 // Lines of the instructions that arrived at an mbarrier so far, or NULL; for the explanation of a hang.
 const char *mbarrier_describe_arrivals(Machine *machine, const Cta *cta, uint32_t offset);
 

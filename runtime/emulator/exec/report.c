@@ -10,7 +10,7 @@
 static const char *const check_names[CHECK_COUNT] = {
     [CHECK_UNINIT] = "uninit",   [CHECK_RACE] = "race",         [CHECK_PROXY] = "proxy",
     [CHECK_TCGEN05] = "tcgen05", [CHECK_MBARRIER] = "mbarrier", [CHECK_TMEM] = "tmem",
-    [CHECK_EXIT] = "exit",       [CHECK_BOUNDS] = "bounds",
+    [CHECK_EXIT] = "exit",       [CHECK_BOUNDS] = "bounds",     [CHECK_GRID] = "grid",
 };
 
 const char *check_name(Check check) {

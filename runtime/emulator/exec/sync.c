@@ -262,8 +262,9 @@ static ExecResult exec_fence(Machine *machine, Warp *warp, const Inst *inst, uin
   return EXEC_NEXT;
 }
 
-static ExecResult exec_nothing(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
-  (void)machine, (void)warp, (void)inst, (void)lanes;
+// Kernels run one after the other: those before this one have ended, and their memory is visible.
+static ExecResult exec_griddepcontrol(Machine *machine, Warp *warp, const Inst *inst, uint32_t lanes) {
+  if (inst_has(inst, MOD_wait)) machine_event(machine, EVENT_FENCE, warp, lanes, SPACE_GENERIC, 0, 0);
   return EXEC_NEXT;
 }
 
@@ -354,7 +355,7 @@ const InstDef sync_insts[] = {
      .classes = MC(BARRIER) | MC(GRIDDEP),
      .operands = "",
      .min_sm = 90,
-     .exec = exec_nothing},
+     .exec = exec_griddepcontrol},
     {.name = "setmaxnreg",
      .classes = MC(ALIGNED) | MC(OPERATION),
      .operands = "i",

@@ -1,4 +1,4 @@
-// The five driver functions that the generated header calls, as printers; and a program that launches the
+// The driver functions that the generated header calls, as printers; and a program that launches the
 // gemm example with tensors that suit TMA, that do not, and that are refused.
 #include <stdio.h>
 #include <string.h>
@@ -31,12 +31,19 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
   return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by,
-                        unsigned bz, unsigned shared, CUstream stream, void **params, void **extra) {
-  (void)stream, (void)extra, (void)shared;
-  printf("launch %s grid %u %u %u block %u %u %u A %#llx\n", (const char *)function, x, y, z, bx, by, bz,
+// With an argument to the program: a driver that does not know how to overlap launches.
+static int is_old;
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params, void **extra) {
+  (void)extra;
+  printf("launch %s grid %u %u %u block %u %u %u A %#llx", (const char *)function, config->gridDimX,
+         config->gridDimY, config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ,
          *(unsigned long long *)params[0]);
-  return CUDA_SUCCESS;
+  for (unsigned i = 0; i < config->numAttrs; i++)
+    printf(", attribute %d: %d", (int)config->attrs[i].id,
+           config->attrs[i].value.programmaticStreamSerializationAllowed);
+  printf("%s\n", is_old && config->numAttrs ? ", refused" : "");
+  return is_old && config->numAttrs ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 static void launch(gemm_args args) {
@@ -45,7 +52,9 @@ static void launch(gemm_args args) {
   printf("result %d%s%s\n", (int)result, *why ? ": " : "", why);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  (void)argv;
+  is_old = argc > 1;
   gemm_args args = {.A = 0x1000, .B = 0x2000, .C = 0x3000, .M = 300, .N = 512, .K = 64};
   launch(args);
   args.A_stride[0] = 80;  // a pitch of 160 bytes

@@ -75,6 +75,8 @@ BODY = [
     ('mbarrier_wait_parity %b, %f', 'one barrier'),
     ('tmem_alloc %S {columns = 64}', 'u32[1] shared'),
     ('tmem_dealloc %x {columns = 48}', 'power of two from 32 to 512'),
+    ('grid_wait\n  grid_wait', 'stands once in a kernel'),
+    ('role {lo = 0, hi = 64} {\n  grid_release\n  }', 'stands in no loop, branch or role'),
     ('%y = size "N" : i32', 'must stand in the launch block'),
     ('copy %S, %F {map = 0}', 'map 0 does not exist'),
     ('copy %F, %V {path = panels}', 'no ring for its panels'),
