@@ -29,12 +29,18 @@ static int last_inside(TirOpList ops, const TirOp *ancestor) {
   return last;
 }
 
-// A use inside a loop that the fragment outlives keeps it alive for the whole loop; a thread's iterations of
-// a Parallel loop are unrolled, so all its fragments are live at once.
+// A use inside a loop that the fragment outlives keeps it alive for the whole loop, unless its rounds were blocks; a thread's
+// iterations of a Parallel loop are unrolled, so all its fragments are live at once.
+static bool lasts(const TirOp *loop, const TirOp *alloc) {
+  if (loop->kind == OP_parallel) return true;
+  bool tiles = loop->kind == OP_for && loop->attrs[FOR_kind] == LOOP_TILES;
+  return tir_is_loop(loop) && !tiles && !tir_inside(alloc, loop);
+}
+
 static void extend(TirOpList ops, Life *life, int use) {
   const TirOp *alloc = life->fragment->op, *around = NULL;
   for (TirOp *at = tir_parent(ops.data[use]); at; at = tir_parent(at))
-    if (at->kind == OP_parallel || (tir_is_loop(at) && !tir_inside(alloc, at))) around = at;
+    if (lasts(at, alloc)) around = at;
   int begin = around ? number_of(ops, around) : use, end = around ? last_inside(ops, around) : use;
   if (life->begin < 0 || begin < life->begin) life->begin = begin;
   if (end > life->end) life->end = end;

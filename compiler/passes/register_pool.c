@@ -10,8 +10,8 @@
 enum { WARPGROUP = 128, MAX_GROUPS = 8, MOST = 256, STEP = 8, BESIDE_ACCUMULATOR = 26 };
 
 // What ptxas gives each thread of a block that has its SM alone.
-static int registers_at_entry(const PassCx *cx, const TirKernel *kernel) {
-  int share = cx->target->registers / kernel->threads / STEP * STEP;
+static int registers_at_entry(const Target *target, int threads) {
+  int share = target->registers / threads / STEP * STEP;
   return share < MOST ? share : MOST;
 }
 
@@ -20,7 +20,7 @@ static int registers_of(const PassCx *cx, const TirKernel *kernel, const TirOp *
   for (const TirOp *role = tir_role_of(op->parent); role; role = tir_role_of(role->parent))
     for (const TirOp *first = role->bodies[0]->first; first; first = first->next)
       if (first->kind == OP_set_max_nreg) return (int)first->attrs[NREG_count];
-  return registers_at_entry(cx, kernel);
+  return registers_at_entry(cx->target, kernel->threads);
 }
 
 static int64_t accumulator_registers(const TirValue *fragment) {
@@ -28,19 +28,24 @@ static int64_t accumulator_registers(const TirValue *fragment) {
 }
 
 // Of one instruction, which covers 64 rows and at most 256 columns.
-static int64_t instruction_registers(const TirValue *fragment) {
-  int64_t columns = fragment->type.shape[fragment->type.rank - 1], most = 256;
-  int64_t words = (columns < most ? columns : most) / 2 * dtype_bits(fragment->type.dtype) / 32;
-  int64_t all = accumulator_registers(fragment);
+static int64_t instruction_registers(const Type *accumulator, int64_t all) {
+  int64_t columns = accumulator->shape[accumulator->rank - 1], most = 256;
+  int64_t words = (columns < most ? columns : most) / 2 * dtype_bits(accumulator->dtype) / 32;
   return words < all ? words : all;
+}
+
+bool pool_holds(const Target *target, int threads, int later, const Type *accumulator, int64_t own) {
+  int entry = registers_at_entry(target, threads);
+  return instruction_registers(accumulator, own) + BESIDE_ACCUMULATOR <= entry &&
+         own + BESIDE_ACCUMULATOR <= (later ? later : entry);
 }
 
 static bool check_accumulator(PassCx *cx, const TirKernel *kernel, const TirOp *product,
                               const TirValue *acc) {
-  int entry = registers_at_entry(cx, kernel), later = registers_of(cx, kernel, product);
-  int64_t one = instruction_registers(acc), all = accumulator_registers(acc);
+  int entry = registers_at_entry(cx->target, kernel->threads), later = registers_of(cx, kernel, product);
+  int64_t all = accumulator_registers(acc), one = instruction_registers(&acc->type, all);
   bool starts = one + BESIDE_ACCUMULATOR <= entry;
-  if (starts && all + BESIDE_ACCUMULATOR <= later) return true;
+  if (pool_holds(cx->target, kernel->threads, later, &acc->type, all)) return true;
   diag_error(cx->ds, DIAG_fragment_registers, acc->op->span,
              "accumulator %s takes %lld registers of each thread and a product %d beside it; each of %d "
              "threads has %d",
@@ -65,7 +70,7 @@ bool check_accumulators(PassCx *cx, TirKernel *kernel) {
 
 bool check_register_pool(PassCx *cx, TirKernel *kernel) {
   TirOpList ops = tile_collect(cx->scratch, kernel->body);
-  int groups = kernel->threads / WARPGROUP, entry = registers_at_entry(cx, kernel), sum = 0;
+  int groups = kernel->threads / WARPGROUP, entry = registers_at_entry(cx->target, kernel->threads), sum = 0;
   const TirOp *last[MAX_GROUPS] = {NULL}, *any = NULL;
   for (int i = 0; i < ops.len; i++) {
     if (ops.data[i]->kind != OP_set_max_nreg) continue;

@@ -1,6 +1,7 @@
 // Who has how many registers. Threads that hold accumulators need more than the same share for all, a loader nearly none: where
 // several warpgroups multiply, the loader becomes a warpgroup of its own, one warp of which works, and gives registers away
 // (PTX ISA, setmaxnreg: by whole warpgroups, in steps of 8, what they end with together no more than they start with).
+#include "passes/register_pool.h"
 #include "passes/roles/plan.h"
 
 enum { STEP = 8, LEAST = 24, FEW = 40, MOST = 240, HEAVY = 160 };
@@ -42,7 +43,7 @@ static bool refuse(const RolePlan *p, const char *why) {
   return pass_refuse_choice(p->cx, p->kernel, CHOICE_registers, (Span){0, 0}, why);
 }
 
-bool plan_registers(RolePlan *p) {
+static bool share_out(RolePlan *p) {
   int groups = p->kernel->threads / GROUP;
   if (!p->by_warpgroups || tir_forbids(p->kernel, CHOICE_registers)) return true;
   if (groups < 2)
@@ -54,4 +55,27 @@ bool plan_registers(RolePlan *p) {
   p->spare = least;
   p->ample = ample < MOST ? ample : MOST;
   return true;
+}
+
+// The first product whose accumulator would not fit any more when other roles have taken registers.
+static const TirOp *find_cramped(const RolePlan *p) {
+  int threads = p->kernel->threads;
+  for (int i = 0; i < p->all.len && p->by_warpgroups; i++) {
+    const TirOp *op = p->all.data[i];
+    for (int a = 0; a < op->nargs; a++) {
+      if (!plan_is_product(op) || !tile_is_fragment(op->args[a]) || tile_access(op, a) != ACCUMULATES)
+        continue;
+      const Type *type = &op->args[a]->type;
+      int64_t own = type_bytes(type) / 4 / threads;
+      if (!pool_holds(p->cx->target, threads + plan_extra_threads(p), p->ample, type, own)) return op;
+    }
+  }
+  return NULL;
+}
+
+bool plan_registers(RolePlan *p) {
+  if (!share_out(p)) return false;
+  const TirOp *cramped = find_cramped(p);
+  return !cramped ||
+         plan_refuse(p, cramped, "the loader's threads would leave its accumulator too few registers");
 }
