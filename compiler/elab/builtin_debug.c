@@ -267,6 +267,19 @@ static TirBuilder element_loops(Elab *e, TirBuilder b, const TirValue *buffer, S
   return b;
 }
 
+// An element of a part of a fragment is one of the fragment, whose parts are nothing by themselves.
+static TirValue *load_element(Elab *e, TirValue *buffer, TirValue *const *index) {
+  TirValue *at[TYPE_MAX_RANK];
+  if (buffer->type.space != SPACE_FRAGMENT || buffer->op->kind != OP_view)
+    return tir_load(&e->b, buffer, index, buffer->type.rank);
+  const TirOp *view = buffer->op;
+  for (int d = 0; d + 1 < view->nargs; d++) {
+    bool dropped = view->attrs[VIEW_drop] >> d & 1;
+    at[d] = dropped ? view->args[1 + d] : tir_binary(&e->b, OP_add, view->args[1 + d], *index++);
+  }
+  return load_element(e, view->args[0], at);
+}
+
 static Value print_buffer(Elab *e, const Call *call, const Value *value, Span span, const char *message) {
   TirValue *index[TYPE_MAX_RANK], *condition;
   TirValue *buffer = tile_operand(e, value, span, "what is printed");
@@ -286,7 +299,7 @@ static Value print_buffer(Elab *e, const Call *call, const Value *value, Span sp
   Line line = line_new(e, call->span);
   add_origin(&line);
   add_constant(&line, message, strlen(message));
-  Value element = value_staged(tir_load(&e->b, buffer, index, buffer->type.rank));
+  Value element = value_staged(load_element(e, buffer, index));
   add_element(&line, buffer, index, staged_scalar(e, &element, call->span));
   emit_line(&line, &e->b);
   e->b = outer;
