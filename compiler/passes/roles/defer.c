@@ -15,7 +15,7 @@
 // add to and for what is kept, beside BESIDE that it needs anyway.
 #include "passes/roles/plan.h"
 
-enum { MOST_REGISTERS = 240, STEP = 8, BESIDE = 40, REGISTER_BYTES = 4, PAIRED_BITS = 16 };
+enum { BESIDE = 40, BESIDE_SHARED = 72, REGISTER_BYTES = 4, PAIRED_BITS = 16, ROWS = 64 };
 
 static bool refuse(const RolePlan *p, const TirOp *op, const char *why) {
   if (tir_asks_for(p->kernel, CHOICE_defer))
@@ -40,10 +40,10 @@ static bool is_placed_by_views(const TirValue *tile) {
   return tile->op->kind == OP_tensor;
 }
 
-// Of a thread. Where registers are shared out, warpgroups that need so many get the most there is (registers.c).
-static int64_t registers_there(const RolePlan *p) {
-  int64_t share = p->cx->target->registers / (p->kernel->threads + plan_extra_threads(p)) / STEP * STEP;
-  return p->ample || share > MOST_REGISTERS ? MOST_REGISTERS : share;
+// Warpgroups that share the columns of rows look for the panels that they have a part of: addresses, and branches.
+static int64_t beside(const RolePlan *p, const TirOp *op) {
+  int64_t blocks = op->args[1]->type.shape[0] / ROWS;
+  return blocks % (p->kernel->threads / GROUP) ? BESIDE_SHARED : BESIDE;
 }
 
 // Two elements of 16 bits share a register, any others have one each.
@@ -59,11 +59,11 @@ static bool can_wait(const RolePlan *p, const TirOp *op, int64_t taken) {
     return refuse(p, op, "another result has its tensor or its tile in shared memory too");
   if (op->args[0]->op->kind != OP_alloc || !is_placed_by_views(op->args[1]))
     return refuse(p, op, "it is a part of something");
-  int64_t needed = taken + plan_kept_registers(p, op) + plan_accumulators(p) + BESIDE;
-  if (needed <= registers_there(p)) return true;
+  int64_t needed = taken + plan_kept_registers(p, op) + plan_accumulators(p) + beside(p, op);
+  if (needed <= plan_most_registers(p)) return true;
   return refuse(p, op,
                 text_printf(p->cx->module->arena, "to keep it a thread would need %lld registers of %lld",
-                            (long long)needed, (long long)registers_there(p)));
+                            (long long)needed, (long long)plan_most_registers(p)));
 }
 
 static bool is_in_tiles(const Ring *ring) {

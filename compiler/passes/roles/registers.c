@@ -4,7 +4,7 @@
 #include "passes/register_pool.h"
 #include "passes/roles/plan.h"
 
-enum { STEP = 8, LEAST = 24, FEW = 40, MOST = 240, HEAVY = 160 };
+enum { STEP = 8, LEAST = 24, FEW = 40, MOST = 240, BESIDE = 72 };
 
 int plan_loader_threads(const RolePlan *p) {
   return p->spare ? GROUP : WARP;
@@ -43,17 +43,33 @@ static bool refuse(const RolePlan *p, const char *why) {
   return pass_refuse_choice(p->cx, p->kernel, CHOICE_registers, (Span){0, 0}, why);
 }
 
+// Of a thread of the author's, when all have as many.
+static int64_t share(const RolePlan *p) {
+  return p->cx->target->registers / (p->kernel->threads + plan_extra_threads(p)) / STEP * STEP;
+}
+
+// When a loader's threads keep `least`; 0: no more than all have.
+static int ample_beside(const RolePlan *p, int least) {
+  int groups = p->kernel->threads / GROUP,
+      even = p->cx->target->registers / (p->kernel->threads + GROUP) / STEP * STEP;
+  int ample = (even * (groups + 1) - least) / groups / STEP * STEP;
+  return ample <= even ? 0 : ample < MOST ? ample : MOST;
+}
+
+int64_t plan_most_registers(const RolePlan *p) {
+  int64_t most = p->ample ? ample_beside(p, LEAST) : share(p);
+  return most < MOST ? most : MOST;
+}
+
 static bool share_out(RolePlan *p) {
-  int groups = p->kernel->threads / GROUP;
   if (!p->by_warpgroups || tir_forbids(p->kernel, CHOICE_registers)) return true;
-  if (groups < 2)
+  if (p->kernel->threads / GROUP < 2)
     return refuse(p, "one warpgroup multiplies, beside a loader of one warp, which has none to give");
-  int share = p->cx->target->registers / (p->kernel->threads + GROUP) / STEP * STEP;
-  int least = plan_accumulators(p) + kept(p) > HEAVY ? LEAST : FEW,
-      ample = (share * (groups + 1) - least) / groups / STEP * STEP;
-  if (ample <= share) return refuse(p, "all threads have as many as the loader can give away");
+  bool heavy = plan_accumulators(p) + kept(p) + BESIDE > ample_beside(p, FEW);
+  int least = heavy ? LEAST : FEW, ample = ample_beside(p, least);
+  if (!ample) return refuse(p, "all threads have as many as the loader can give away");
   p->spare = least;
-  p->ample = ample < MOST ? ample : MOST;
+  p->ample = ample;
   return true;
 }
 
