@@ -141,9 +141,9 @@ static void store_under_products(Late *l, TirValue *later) {
   }
 }
 
-// Where there are fewer rounds than panels.
+// Where there are fewer rounds than panels. At once, so that what is kept takes no registers from the epilogue.
 static void store_rest(Late *l, TirValue *later) {
-  TirBuilder b = tir_builder_before(l->cx->module, l->results.data[0].op);
+  TirBuilder b = tir_builder_after(l->cx->module, l->rounds);
   int64_t least = tir_known_range(l->count).lo;
   if (least >= l->panels) return;
   TirValue *few = tir_binary(&b, OP_lt, l->count, tir_int(&b, l->panels));
