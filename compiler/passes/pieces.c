@@ -11,7 +11,9 @@
 //
 // A run is a stretch of a block whose ops touch fragments spread in rows (or vectors along their columns),
 // where every fragment is set in the run before it is read and not used outside, and no two ops meet in
-// memory. Fragments whose registers step through whole rows are cut into pieces of rows in the same way.
+// memory. Fragments whose registers step through whole rows are cut into pieces of rows in the same way. Where roles wait for
+// each other within a run, it ends there, so that what comes before runs while others work: unless it holds more over the
+// wait than fits, then the wait is for all pieces together, in front of them.
 #include "passes/pieces.h"
 
 #include "passes/fragment_layouts.h"
@@ -29,7 +31,8 @@ typedef struct {
   int cut;                 // the dimension of the tile that is cut: the last of two, or the first
   int64_t extent, step;    // its extent; what pieces are a multiple of, of rows
   Layout layout, across;   // of the tile; of a vector along the dimension
-  TirOpList run, others;   // ops to cut; pure ops between them
+  TirOpList run, others;   // ops to cut; ops between them that may stand before them
+  bool over_waits;         // waits for other roles may
 } Cutter;
 
 // ---- what a value is to the run's tile
@@ -96,12 +99,20 @@ static bool can_cut(const Cutter *c, TirOp *op) {
   return tile_is(op) && can_cut_tile_op(c, op);
 }
 
-// Ops that may move in front of the run: they depend on nothing the run does.
-static bool is_neutral(const TirOp *op) {
-  return op_def(op->kind)->pure || op->kind == OP_alloc || op->kind == OP_get;
+// Ops that may move in front of the run: they depend on nothing the run does. Nor does what others are waited for, since a
+// run tells nobody anything.
+static bool is_neutral(const Cutter *c, const TirOp *op) {
+  return op_def(op->kind)->pure || op->kind == OP_alloc || op->kind == OP_get ||
+         (op->kind == OP_mbarrier_wait_parity && c->over_waits);
 }
 
 // ---- growing a run
+
+static bool mentions(const TirOp *op, const TirValue *fragment) {
+  for (int i = 0; i < op->nargs; i++)
+    if (op->args[i] == fragment) return true;
+  return false;
+}
 
 static bool in_list(const TirOpList *list, const TirOp *op) {
   for (int i = 0; i < list->len; i++)
@@ -169,11 +180,11 @@ static bool adopt_tile(Cutter *c, const TirOp *op) {
 static void grow(Cutter *c, TirOp *first) {
   c->run.len = c->others.len = 0;
   TirOp *begin = first;
-  for (TirOp *op = first->prev; op && (is_neutral(op) || can_cut(c, op)); op = op->prev)
-    if (!is_neutral(op)) begin = op;
+  for (TirOp *op = first->prev; op && (is_neutral(c, op) || can_cut(c, op)); op = op->prev)
+    if (!is_neutral(c, op)) begin = op;
   for (TirOp *op = begin; op; op = op->next) {
     bool cut = can_cut(c, op);
-    if (!cut && !is_neutral(op)) break;
+    if (!cut && !is_neutral(c, op)) break;
     if (cut)
       vec_push(c->cx->scratch, &c->run, op);
     else
@@ -398,7 +409,7 @@ static void shrink_fragments(Cutter *c, int64_t piece) {
   }
 }
 
-// Pure ops between those of the run go in front of it.
+// Ops between those of the run go in front of it.
 static void move_others(Cutter *c) {
   TirOp *first = c->run.data[0], *end = c->run.data[c->run.len - 1];
   for (int i = 0; i < c->others.len; i++) {
@@ -445,9 +456,7 @@ static TirOp *next_use(const Cutter *c, TirOp *op, const TirValue *fragment) {
   TirOp *first = NULL;
   for (int i = 0; i < c->all.len; i++) {
     TirOp *use = c->all.data[i];
-    bool uses = false;
-    for (int a = 0; a < use->nargs; a++) uses = uses || use->args[a] == fragment;
-    if (!uses || use == op) continue;
+    if (!mentions(use, fragment) || use == op) continue;
     TirOp *at = use;
     while (at && at->parent != op->parent) at = tir_parent(at);
     bool behind = false;
@@ -488,7 +497,8 @@ static void sink_loads(const Cutter *c) {
 
 // Settles the run around `first`: fragments that escape it are barred and what touches them leaves it. False:
 // nothing to cut.
-static bool settle(Cutter *c, TirOp *first) {
+static bool settle_run(Cutter *c, TirOp *first) {
+  c->barred.len = 0;
   for (;;) {
     if (!can_cut(c, first)) return false;
     grow(c, first);
@@ -498,6 +508,36 @@ static bool settle(Cutter *c, TirOp *first) {
     if (!escape) return c->run.len > 0;
     vec_push(c->cx->scratch, &c->barred, escape);
   }
+}
+
+// Whether the run has set a fragment where it waits that it reads behind the wait.
+static bool holds_at(const Cutter *c, const TirOp *wait) {
+  VEC(const TirValue *) set = {0};
+  bool behind = false;
+  for (int i = 0; i < c->all.len; i++) {
+    const TirOp *op = c->all.data[i];
+    behind = behind || op == wait;
+    if (!run_member(c, op)) continue;
+    for (int a = 0; a < op->nargs && !behind; a++)
+      if (tile_is_fragment(op->args[a])) vec_push(c->cx->scratch, &set, op->args[a]);
+    for (int k = 0; k < set.len && behind; k++)
+      if (mentions(op, set.data[k])) return true;
+  }
+  return false;
+}
+
+static bool must_cross_waits(const Cutter *c) {
+  if (values_held(c, c->extent) <= c->cx->target->fragment_registers) return false;
+  for (int i = 0; i < c->others.len; i++)
+    if (c->others.data[i]->kind == OP_mbarrier_wait_parity && holds_at(c, c->others.data[i])) return true;
+  return false;
+}
+
+static bool settle(Cutter *c, TirOp *first) {
+  c->over_waits = true;
+  if (settle_run(c, first) && must_cross_waits(c)) return true;
+  c->over_waits = false;
+  return settle_run(c, first);
 }
 
 static void remark(const Cutter *c, const TirOp *op, int64_t piece) {
@@ -542,7 +582,6 @@ static bool cut_block(Cutter *c, TirBlock *block) {
   for (TirOp *op = block->first; op; op = op->next) {
     for (int i = 0; i < op->nbodies && op->kind != OP_parallel; i++)
       if (cut_block(c, op->bodies[i])) return true;
-    c->barred.len = 0;
     if (!adopt_tile(c, op) || !settle(c, op)) continue;
     int64_t panel = panel_of(c);
     if (panel) {
