@@ -53,13 +53,55 @@ int64_t plan_kept_registers(const RolePlan *p, const TirOp *op) {
   return type_elements(type) * bytes / REGISTER_BYTES / p->kernel->threads;
 }
 
+static bool is_used_by(const TirOp *op, const TirValue *fragment) {
+  for (int a = 0; a < op->nargs; a++)
+    if (op->args[a] && op->args[a]->type.kind == TYPE_BUFFER && tir_root(op->args[a]) == fragment)
+      return true;
+  return false;
+}
+
+// Whether something sets the fragment before the loop of products and something uses it behind.
+static bool lasts_through(const RolePlan *p, const TirValue *fragment) {
+  const TirOp *loop = p->rings.data[0].loop;
+  bool before = false, behind = false, now_behind = false;
+  for (int i = 0; i < p->all.len; i++) {
+    const TirOp *op = p->all.data[i];
+    now_behind = now_behind || op == loop;
+    if (!is_used_by(op, fragment) || tir_inside(op, loop)) continue;
+    before = before || !now_behind;
+    behind = behind || now_behind;
+  }
+  return before && behind;
+}
+
+// Of a thread, about: a vector along the columns has two elements of eight, one along rows hardly any.
+static int64_t registers_of(const RolePlan *p, const Type *fragment, const Type *result) {
+  enum { COLUMNS_PER_VALUE = 4, ROWS_PER_VALUE = 32 };
+  if (fragment->rank >= 2) return type_elements(fragment) / p->kernel->threads;
+  bool along = fragment->rank == 1 && fragment->shape[0] == result->shape[1];
+  return type_elements(fragment) / (along ? COLUMNS_PER_VALUE : ROWS_PER_VALUE);
+}
+
+// What else threads hold while the loop runs, for the epilogue.
+static int64_t held(const RolePlan *p, const TirOp *result) {
+  int64_t sum = 0;
+  for (int i = 0; i < p->all.len; i++) {
+    const TirOp *op = p->all.data[i];
+    if (op->kind != OP_alloc || !tile_is_fragment(op->results[0]) || op->results[0] == result->args[0])
+      continue;
+    if (plan_is_accumulator(p, op->results[0]) || !lasts_through(p, op->results[0])) continue;
+    sum += registers_of(p, &op->results[0]->type, &result->args[1]->type);
+  }
+  return sum;
+}
+
 // `taken`: by results that are kept already.
 static bool can_wait(const RolePlan *p, const TirOp *op, int64_t taken) {
   if (is_shared(p, op))
     return refuse(p, op, "another result has its tensor or its tile in shared memory too");
   if (op->args[0]->op->kind != OP_alloc || !is_placed_by_views(op->args[1]))
     return refuse(p, op, "it is a part of something");
-  int64_t needed = taken + plan_kept_registers(p, op) + plan_accumulators(p) + beside(p, op);
+  int64_t needed = taken + plan_kept_registers(p, op) + plan_accumulators(p) + held(p, op) + beside(p, op);
   if (needed <= plan_most_registers(p)) return true;
   return refuse(p, op,
                 text_printf(p->cx->module->arena, "to keep it a thread would need %lld registers of %lld",

@@ -69,7 +69,8 @@ bool plan_registers(RolePlan *plan);  // false: reported
 int64_t plan_kept_registers(const RolePlan *plan,
                             const TirOp *result);   // of a thread that keeps a result for the next tile
 int64_t plan_most_registers(const RolePlan *plan);  // that a thread of the author's can have
-int64_t plan_accumulators(const RolePlan *plan);    // 32-bit registers of a thread that products add to
+bool plan_is_accumulator(const RolePlan *plan, const TirValue *fragment);
+int64_t plan_accumulators(const RolePlan *plan);  // 32-bit registers of a thread that products add to
 bool plan_depths(RolePlan *plan);
 void plan_slots(const RolePlan *plan);  // changes the kernel
 // The loader's threads, and of all roles but the author's.

@@ -14,17 +14,22 @@ int plan_extra_threads(const RolePlan *p) {
   return p->by_warpgroups ? plan_loader_threads(p) : 2 * WARP;
 }
 
+bool plan_is_accumulator(const RolePlan *p, const TirValue *fragment) {
+  for (int i = 0; i < p->all.len; i++)
+    for (int a = 0; a < p->all.data[i]->nargs; a++)
+      if (plan_is_product(p->all.data[i]) && tile_access(p->all.data[i], a) == ACCUMULATES &&
+          tir_root(p->all.data[i]->args[a]) == fragment)
+        return true;
+  return false;
+}
+
 int64_t plan_accumulators(const RolePlan *p) {
   int64_t sum = 0;
-  Map *seen = map_new(p->cx->scratch);
   for (int i = 0; i < p->all.len; i++) {
     const TirOp *op = p->all.data[i];
-    for (int a = 0; a < op->nargs; a++) {
-      TirValue *root = plan_is_product(op) && tile_is_fragment(op->args[a]) ? tir_root(op->args[a]) : NULL;
-      if (!root || tile_access(op, a) != ACCUMULATES || map_has(seen, root)) continue;
-      map_put(seen, root, root);
-      sum += type_bytes(&root->type) / 4 / p->kernel->threads;
-    }
+    if (op->kind != OP_alloc || !tile_is_fragment(op->results[0])) continue;
+    if (plan_is_accumulator(p, op->results[0]))
+      sum += type_bytes(&op->results[0]->type) / 4 / p->kernel->threads;
   }
   return sum;
 }
