@@ -2,16 +2,15 @@
 //
 //   for tile {                              for tile {
 //     for k { products }                      for k { products; if not the first tile and a panel is due { that panel of kept } }
-//     copy acc, C[…], _, S {late}     ->      (panels for which there was no round); copy acc, kept
-//   }                                       }
-//                                           (all panels of kept)
+//     copy acc, C[…], _, S {late}     ->      copy acc, kept
+//   }                                         if it is the last tile, or rounds are fewer than panels { all panels of kept }
+//                                           }
 //
 // The place in the tensor depends on the tile, so what it is computed from waits in cells. Panels are due every round, or every
 // other one where rounds are enough: then the panel before has left its slot, and no round has to do more than one.
 #include "passes/hazards.h"
 #include "passes/roles/plan.h"
 #include "target/rules.h"
-#include "tir/ranges.h"
 
 enum { MOST_APART = 2 };  // rounds from one panel to the next; more gained nothing
 
@@ -104,16 +103,23 @@ static TirBuilder inside_if(Late *l, TirBuilder *b, TirValue *condition) {
   return tir_builder_at_end(l->cx->module, branch->bodies[0], b->span);
 }
 
-static void store_panel(Late *l, TirBuilder *b, int64_t panel) {
+// Of each result that has so many panels; `place` is its tile of the tensor.
+static void store_panel(Late *l, TirBuilder *b, int64_t panel,
+                        TirValue *(*place)(Late *, TirBuilder *, TirValue *)) {
   for (int i = 0; i < l->results.len; i++) {
     const Result *result = &l->results.data[i];
     if (panel >= result->panels) continue;
     b->span = result->op->span;
-    TirValue *args[] = {result->kept, carry_place(l, b, result->op->args[1]), NULL, tile_ring(result->op)};
+    TirValue *args[] = {result->kept, place(l, b, result->op->args[1]), NULL, tile_ring(result->op)};
     TirOp *store = tir_op(b, result->op->kind, 4, args, 0, NULL);
     tile_set_attr(store, "path", PATH_PANELS);
     tile_set_attr(store, "panel", panel);
   }
+}
+
+static TirValue *this_place(Late *l, TirBuilder *b, TirValue *tile) {
+  (void)l, (void)b;
+  return tile;
 }
 
 // How far apart panels are, at most so that all find a round.
@@ -137,28 +143,17 @@ static void store_under_products(Late *l, TirValue *later) {
   TirBuilder some = inside_if(l, &b, tir_binary(&b, OP_and, later, any));
   for (int64_t p = 0; p < l->panels; p++) {
     TirBuilder one = inside_if(l, &some, tir_binary(&some, OP_eq, round, due(l, &some, p)));
-    store_panel(l, &one, p);
+    store_panel(l, &one, p, carry_place);
   }
 }
 
-// Where there are fewer rounds than panels. At once, so that what is kept takes no registers from the epilogue.
-static void store_rest(Late *l, TirValue *later) {
-  TirBuilder b = tir_builder_after(l->cx->module, l->rounds);
-  int64_t least = tir_known_range(l->count).lo;
-  if (least >= l->panels) return;
-  TirValue *few = tir_binary(&b, OP_lt, l->count, tir_int(&b, l->panels));
-  TirBuilder some = inside_if(l, &b, tir_binary(&b, OP_and, later, few));
-  for (int64_t p = least > 0 ? least : 0; p < l->panels; p++) {
-    TirBuilder one = inside_if(l, &some, tir_binary(&some, OP_le, l->count, tir_int(&some, p)));
-    store_panel(l, &one, p);
-  }
-}
-
-static void store_last_tile(Late *l) {
-  TirBuilder b = tir_builder_after(l->cx->module, l->tiles);
-  TirValue *any = tir_binary(&b, OP_lt, l->tiles->args[FOR_LO], l->tiles->args[FOR_HI]);
-  TirBuilder inside = inside_if(l, &b, any);
-  for (int64_t p = 0; p < l->panels; p++) store_panel(l, &inside, p);
+// Behind the last tile there are no products to leave under.
+static void store_at_once(Late *l, TirValue *few) {
+  TirBuilder b = tir_builder_at_end(l->cx->module, l->tiles->bodies[0], l->tiles->span);
+  TirValue *left = tir_binary(&b, OP_sub, l->tiles->args[FOR_HI], l->tiles->results[0]);
+  TirValue *last = tir_binary(&b, OP_le, left, l->tiles->args[FOR_STEP]);
+  TirBuilder now = inside_if(l, &b, tir_binary(&b, OP_or, last, few));
+  for (int64_t p = 0; p < l->panels; p++) store_panel(l, &now, p, this_place);
 }
 
 static void declare(Late *l, Result *result) {
@@ -185,13 +180,13 @@ static void carry_on(Late *l) {
 
 static void rewrite(Late *l) {
   TirBuilder b = tir_builder_before(l->cx->module, l->rounds);
-  TirValue *later = tir_binary(&b, OP_ne, l->tiles->results[0], l->tiles->args[FOR_LO]);
+  TirValue *follows = tir_binary(&b, OP_ne, l->tiles->results[0], l->tiles->args[FOR_LO]);
   measure(l, &b);
+  TirValue *few = tir_binary(&b, OP_lt, l->count, tir_int(&b, l->panels));
   for (int i = 0; i < l->results.len; i++) declare(l, &l->results.data[i]);
-  store_under_products(l, later);
-  store_rest(l, later);
-  store_last_tile(l);
+  store_under_products(l, tir_binary(&b, OP_and, follows, tir_unary(&b, OP_not, few)));
   for (int i = 0; i < l->results.len; i++) keep(l, &l->results.data[i]);
+  store_at_once(l, few);
   carry_on(l);
   for (int i = 0; i < l->results.len; i++) tir_remove(l->results.data[i].op);
 }
