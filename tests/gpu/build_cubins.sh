@@ -25,12 +25,15 @@ done
 [ -n "$out" ] || usage
 [ -x "$tilec" ] || { echo "build_cubins.sh: no tilec at $tilec (--tilec PATH)" >&2; exit 2; }
 
-# product.tile: operands, sum, result; order of storage of A (mk, km) and B (nk, kn); tile; stages; threads; through
+# product.tile: operands, sum, result; order of storage of A (mk, km) and B (nk, kn); tile; stages (0: as many as fit); threads; through
 # shared memory (s) or from registers (r); level.
 products="
 bf16 f32 bf16 mk nk 128 256  64 4 128 s 3
 bf16 f32 bf16 mk nk 128 256  64 3 256 s 0
 bf16 f32 bf16 mk kn 128 128  64 4 256 s 3
+bf16 f32 bf16 mk nk 128 176  64 0 128 r 3
+f16  f32 f32  mk nk  64 128  64 0 128 r 3
+e4m3 f32 bf16 mk nk 128 192 128 0 256 s 3
 bf16 f32 f32  km kn  64 128  64 3 128 s 3
 bf16 f32 f32  km nk 128  96  32 2 128 r 0
 bf16 f32 bf16 mk nk  64  64 128 3 128 s 3
