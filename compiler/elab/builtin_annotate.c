@@ -58,9 +58,10 @@ static void refuse_value(Elab *e, ChoiceKind kind, const Value *value, Span span
 
 static void choose_value(Elab *e, ChoiceKind kind, const Value *value, Span span) {
   int least = choice_def(kind)->most ? 1 : 0, most = choice_def(kind)->most ? choice_def(kind)->most : 1;
-  bool whole = value->kind == VALUE_INT || (value->kind == VALUE_BOOL && !choice_def(kind)->most);
+  ValueKind wanted =
+      choice_def(kind)->most ? VALUE_INT : VALUE_BOOL;  // 1 is no True: it looks like a number of something
   if (value->kind == VALUE_NONE) return;
-  if (!whole || value_as_int(value) < least || value_as_int(value) > most)
+  if (value->kind != wanted || value_as_int(value) < least || value_as_int(value) > most)
     refuse_value(e, kind, value, span);
   else
     choose(e, kind, (int)value_as_int(value), span);
