@@ -36,7 +36,7 @@ static const char usage[] =
     "output)\n"
     "  --emit=FORM          ast, tir, llvm, ptx or cubin; without -o it is printed\n"
     "  --check              only report what is wrong\n"
-    "  --header FILE.h      also write a C header with a typed launch function\n"
+    "  --header FILE.h      write a C header with a typed launch function; with -o, beside that output\n"
     "  --kernel NAME        compile that kernel only\n"
     "  --arch NAME          target (--version lists them; the first is the default)\n"
     "  -D NAME=VALUE        a compile-time argument, a size, or a scalar parameter\n"
@@ -138,7 +138,7 @@ static bool set_define(Reader *reader, const char *value) {
   const char *equals = strchr(value, '=');
   if (!equals || equals == value)
     return refuse(reader, text_printf(reader->arena, "-D takes NAME=VALUE, not '%s'", value));
-  ElabDefine define = {text_copy(reader->arena, value, (size_t)(equals - value)), equals + 1};
+  ElabDefine define = {text_copy(reader->arena, value, (size_t)(equals - value)), equals + 1, NULL};
   vec_push(reader->arena, &reader->options->defines, define);
   return true;
 }

@@ -113,13 +113,40 @@ static bool is_defined(const Options *options, const char *name) {
 static bool apply(Use *use, const TuningSetting *setting) {
   const char *message;
   if (setting->value) {
-    ElabDefine define = {setting->name, setting->value};
+    Place at = source_place(use->file->source, setting->span.begin);
+    const char *place = text_printf(use->arena, "%s:%d:%d", use->options->tuning, at.line, at.column);
+    ElabDefine define = {setting->name, setting->value, place};
     if (!is_defined(use->options, setting->name)) vec_push(use->arena, &use->options->defines, define);
     return true;
   }
   if (options_tune(use->arena, use->options, setting->name, &message)) return true;
   diag_error(use->file_ds, DIAG_tuning_file, setting->span, "%s", message);
   return false;
+}
+
+static bool names_size(const TuningEntry *entry, const char *name) {
+  for (int i = 0; i < entry->sizes.len; i++)
+    if (!strcmp(entry->sizes.data[i].name, name)) return true;
+  return false;
+}
+
+// A size of --for that no entry of the kernel has chooses nothing.
+static void warn_unknown_sizes(Use *use, const char *kernel) {
+  for (int i = 0; i < use->options->sizes.len; i++) {
+    const char *name = use->options->sizes.data[i].name;
+    bool known = false;
+    for (int k = 0; k < use->file->entries.len && !known; k++) {
+      const TuningEntry *entry = use->file->entries.data[k];
+      known = !strcmp(entry->kernel, kernel) && !strcmp(entry->arch, use->options->arch) &&
+              names_size(entry, name);
+    }
+    if (known) continue;
+    diag_warning(use->file_ds, DIAG_tuning_entry, nowhere,
+                 "--for %s: no entry of kernel %s on %s has a size of that name", name, kernel,
+                 use->options->arch);
+    diag_hint(use->file_ds, "the first one has %s",
+              tuning_sizes_text(use->arena, &first_of(use, kernel)->sizes));
+  }
 }
 
 static bool apply_entry(Use *use, const TuningEntry *entry, const TuningSizes *sizes, double distance) {
@@ -142,6 +169,7 @@ static bool use_file(Use *use) {
     return true;
   }
   TuningSizes sizes = known_sizes(use);
+  warn_unknown_sizes(use, kernel);
   const TuningEntry *entry = tuning_choose(use->file, kernel, use->options->arch, &sizes, &distance);
   return entry ? apply_entry(use, entry, &sizes, distance) : no_sizes(use, kernel);
 }

@@ -85,8 +85,8 @@ static const char *convert(Elab *e, const Value *type, const Value *given, Value
 }
 
 static Value report(Elab *e, Name name, const Value *given, const char *wanted) {
-  diag_error(e->ds, DIAG_define, (Span){0, 0}, "-D %s=%s: '%s' is %s", name,
-             value_repr(e->arena, given, false), name, wanted);
+  diag_error(e->ds, DIAG_define, (Span){0, 0}, "%s: '%s' is %s",
+             elab_spell_define(e, name, value_repr(e->arena, given, false)), name, wanted);
   return value_poison();
 }
 

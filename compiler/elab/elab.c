@@ -179,16 +179,26 @@ bool elab_given(Elab *e, Name name, Value *out) {
   return found;
 }
 
+const char *elab_spell_define(const Elab *e, Name name, const char *value) {
+  const char *place = NULL, *equals = value ? "=" : "";
+  for (int i = 0; i < e->options->ndefines; i++)
+    if (!strcmp(e->options->defines[i].name, name)) place = e->options->defines[i].place;
+  if (!value) value = "";
+  return place ? text_printf(e->arena, "%s%s%s of %s", name, equals, value, place)
+               : text_printf(e->arena, "-D %s%s%s", name, equals, value);
+}
+
 static void report_unused_defines(Elab *e) {
   for (int i = 0; i < e->options->ndefines; i++) {
     if (e->define_used[i]) continue;
     const char *name = e->options->defines[i].name;
-    diag_error(e->ds, DIAG_define, nowhere, "-D %s: no size or compile-time parameter has that name", name);
+    diag_error(e->ds, DIAG_define, nowhere, "%s: no size or compile-time parameter has that name",
+               elab_spell_define(e, name, NULL));
     const char *near = e->definable.len ? text_nearest(name, e->definable.data, e->definable.len) : NULL;
     TextBuf names = {.arena = e->arena};
     for (int k = 0; k < e->definable.len; k++) textbuf_printf(&names, " %s", e->definable.data[k]);
     if (near)
-      diag_hint(e->ds, "did you mean -D %s=…?", near);
+      diag_hint(e->ds, "did you mean %s%s=…?", e->options->defines[i].place ? "" : "-D ", near);
     else if (e->definable.len)
       diag_hint(e->ds, "-D may set:%s", names.data);
   }
@@ -252,6 +262,7 @@ static void elaborate_kernel(Elab *e, Name name) {
   e->kernel_name = name;
   e->b = tir_builder_at_end(e->module, e->kernel->body, value.function->span);
   e->with_span = nowhere;
+  e->blocks = NULL;
   e->threads = 0;
   e->thread_idx = NULL;
   memset(e->block_idx, 0, sizeof e->block_idx);

@@ -8,6 +8,7 @@
 
 typedef struct {
   const char *name, *value;  // -D NAME=VALUE; the value is a Python literal or a dtype name
+  const char *place;         // of a tuning file that sets it, "FILE:3:9"; NULL: the command line does
 } ElabDefine;
 
 typedef struct {

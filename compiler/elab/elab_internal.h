@@ -81,6 +81,7 @@ typedef struct Elab {
   Scope *kernel_scope;  // of the kernel function itself: where annotations put size names
   Region *host;         // the region outside `with Kernel`
   Span with_span;       // of the one `with Kernel`; {0, 0} before it
+  Name blocks;          // what it calls several indices together, `as b`; NULL: it does not
   int threads;
   TirValue *block_idx[3], *thread_idx;
   Map *initialized;  // root buffer -> itself, once something has set it
@@ -149,6 +150,8 @@ extern const Builtin builtins_python[], builtins_math[], builtins_memory[], buil
 bool elab_define(Elab *e, Name name, Value *out);
 // The same for a name that no -D may set.
 bool elab_given(Elab *e, Name name, Value *out);
+// As messages call what sets the name: "-D N=3", or where a tuning file does. `value` may be NULL.
+const char *elab_spell_define(const Elab *e, Name name, const char *value);
 // Counts a step of work. False: a bound is exceeded (reported once).
 bool elab_step(Elab *e, Span span);
 // The number of this thread, read once at the start of the kernel.

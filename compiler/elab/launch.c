@@ -11,9 +11,10 @@ Value launch_size(Elab *e, Name name) {
   int64_t size;
   const Span nowhere = {0, 0};
   if (elab_define(e, name, &value)) {
-    bool known = need_int(e, &value, nowhere, text_printf(e->arena, "-D %s", name), &size);
+    bool known = need_int(e, &value, nowhere, elab_spell_define(e, name, NULL), &size);
     if (known && (size < 1 || size > INT32_MAX)) {
-      diag_error(e->ds, DIAG_define, nowhere, "-D %s=%" PRId64 ": a size is 1 to 2147483647", name, size);
+      diag_error(e->ds, DIAG_define, nowhere, "%s: a size is 1 to 2147483647",
+                 elab_spell_define(e, name, text_printf(e->arena, "%" PRId64, size)));
       known = false;
     }
     value = known ? value_int(size) : value_poison();
@@ -108,7 +109,8 @@ static Value compile_time_param(Elab *e, const Function *function, const Param *
 static Value tensor_param(Elab *e, const Param *param, const TensorSpec *spec) {
   Value value;
   if (elab_given(e, param->name, &value)) {
-    diag_error(e->ds, DIAG_define, (Span){0, 0}, "-D %s: '%s' is a tensor", param->name, param->name);
+    diag_error(e->ds, DIAG_define, (Span){0, 0}, "%s: '%s' is a tensor",
+               elab_spell_define(e, param->name, NULL), param->name);
     return value_poison();
   }
   return launch_declare_tensor(e, param->name, spec, param->span);
@@ -247,6 +249,7 @@ Flow exec_kernel(Elab *e, const KernelSpec *spec, const Expr *target, const Bloc
   elab_frame_enter(e, &frame, FRAME_KERNEL);
   frame.region = elab_region_push(e, REGION_KERNEL, span, false);
   Value indices = block_indices(e, spec->rank);
+  e->blocks = target && target->kind == EXPR_NAME && spec->rank > 1 ? target->name : NULL;
   if (target) assign_target(e, target, &indices);
   Flow flow = exec_block(e, body);
   if (flow == FLOW_RETURN && value_is_number(&e->returned)) {

@@ -16,7 +16,7 @@ static inline int fuzz_defines(Arena *arena, const char *text, ElabDefine *defin
     size_t name = strcspn(at, "= \n");
     if (at[name] != '=') continue;
     size_t value = strcspn(at + name + 1, " \n");
-    defines[count++] = (ElabDefine){text_copy(arena, at, name), text_copy(arena, at + name + 1, value)};
+    defines[count++] = (ElabDefine){text_copy(arena, at, name), text_copy(arena, at + name + 1, value), NULL};
   }
   return count;
 }
