@@ -29,6 +29,10 @@ static const char *python_constant(Name name) {
 static Value unknown_name(Elab *e, Name name, Span span) {
   diag_error(e->ds, DIAG_unknown_name, span, "'%s' is not defined", name);
   const char *near = python_constant(name);
+  if (!near && e->blocks) {
+    diag_hint(e->ds, "'%s' is all block indices together; name each: `as (bx, by)`", e->blocks);
+    return value_poison();
+  }
   if (!near) near = nearest_in_scope(e, name);
   if (!near) near = builtin_nearest(name);
   if (near) diag_hint(e->ds, "did you mean '%s'?", near);
@@ -117,7 +121,12 @@ static Value eval_known_name(Elab *e, Name name, Span span) {
 static Value unset_parameter(Elab *e, Name name, Binding *binding, Span span) {
   diag_error(e->ds, DIAG_define, span, "parameter '%s' has no value", name);
   diag_note(e->ds, binding->span, "it is declared here, without a default");
-  diag_hint(e->ds, "pass -D %s=…, or declare it as a tensor: `%s: Tensor[(M, N), float32]`", name, name);
+  if (e->open_names)
+    diag_hint(e->ds,
+              "pass -D %s=…; a size that is taken from the tensors at launch is no parameter: leave it out",
+              name);
+  else
+    diag_hint(e->ds, "pass -D %s=…, or declare it as a tensor: `%s: Tensor[(M, N), float32]`", name, name);
   return binding->value = value_poison();
 }
 

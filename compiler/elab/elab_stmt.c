@@ -313,6 +313,8 @@ static void exec_ann_assign(Elab *e, const Stmt *stmt) {
 static Flow exec_with(Elab *e, const Stmt *stmt) {
   if (stmt->with.nitems != 1) {
     elab_not_supported(e, stmt->span, "'with' of several contexts");
+    if (stmt->with.items[0].target && !stmt->with.items[1].target)
+      diag_hint(e->ds, "block indices stand in parentheses: `as (bx, by)`");
     return FLOW_NEXT;
   }
   const WithItem *item = &stmt->with.items[0];
