@@ -88,6 +88,71 @@ typedef struct {
   const char *note;
 } Reason;
 
+// The outermost loop around the product that does not hold the other access too.
+static const TirOp *loop_left(const TirOp *product, const TirOp *now) {
+  const TirOp *left = NULL;
+  for (const TirOp *op = tir_parent(product); op; op = tir_parent(op))
+    if (tir_is_loop(op) && !tir_inside(now, op)) left = op;
+  return left;
+}
+
+// What tells a barrier behind the loop that all products before are done; NULL: nothing does.
+static const TirOp *commit_behind(const TirOp *loop) {
+  for (const TirOp *op = loop->next; op; op = op->next) {
+    if (op->kind == OP_tcgen05_commit) return op;
+    for (const TirOp *inner = op->kind == OP_one_thread ? op->bodies[0]->first : NULL; inner;
+         inner = inner->next)
+      if (inner->kind == OP_tcgen05_commit) return inner;
+  }
+  return NULL;
+}
+
+static const TirOp *role_around(const TirOp *op) {
+  while (op && op->kind != OP_role) op = tir_parent(op);
+  return op;
+}
+
+// The parity that a wait in the same round as the commit asks for, when it counts rounds of one loop or is alone; else NULL.
+static const char *parity_beside(Arena *arena, const TirOp *commit) {
+  const TirOp *loop = NULL;
+  int64_t first, step;
+  if (tir_root(commit->args[0])->type.shape[0] != 1) return NULL;
+  for (const TirOp *op = tir_parent(commit); op; op = tir_parent(op)) {
+    if (!tir_is_loop(op)) continue;
+    if (loop || op->kind != OP_for) return NULL;
+    loop = op;
+  }
+  if (!loop) return "0";
+  if (!tir_const_int(loop->args[FOR_LO], &first) || !tir_const_int(loop->args[FOR_STEP], &step) || first ||
+      step != 1 || !loop->results[0]->name)
+    return NULL;
+  return text_printf(arena, "%s %% 2", loop->results[0]->name);
+}
+
+// The hint where no wait for the product stands. A barrier of the loop's rounds says little behind the loop.
+static void hint_wait(const Run *run, const Touched *before, const Touched *now, const TirOp *commit,
+                      Reason *reason) {
+  Arena *arena = run->plan->arena;
+  const TirOp *loop = loop_left(before->op, now->op), *behind = loop ? commit_behind(loop) : NULL;
+  const char *parity = behind ? parity_beside(arena, behind) : parity_beside(arena, commit);
+  const char *name = tir_root((behind ? behind : commit)->args[0])->name;
+  bool together = role_around(before->op) == role_around(now->op);
+  if (behind) {
+    reason->place = behind;
+    reason->note =
+        text_printf(arena, "%s is told here, behind the loop, when all products before it are done", name);
+    reason->hint = text_printf(arena, "mbarrier_wait_parity(%s, %s) before the access", name,
+                               parity ? parity : "the parity of that phase");
+  } else if (together && parity && *parity != '0') {
+    reason->hint =
+        text_printf(arena, "mbarrier_wait_parity(%s, %s) in the loop, behind the product", name, parity);
+  } else if (loop) {
+    reason->hint =
+        "tcgen05_mma_arrive(barrier) behind the loop of the products, and mbarrier_wait_parity(barrier, "
+        "0) before the access";
+  }
+}
+
 // An engine is not known to be done.
 static Reason unfinished(const Run *run, const Agent *agent, const Touched *before, const Touched *now) {
   int barrier, phase;
@@ -116,6 +181,7 @@ static Reason unfinished(const Run *run, const Agent *agent, const Touched *befo
   reason.hint =
       text_printf(arena, "mbarrier_wait_parity(%s, %d) in this round, before this", name, phase & 1);
   const Waited *waited = &agent->waited[barrier];
+  if (!waited->op && commit) hint_wait(run, before, now, commit, &reason);
   if (!waited->op || waited->target > phase) return reason;
   reason.code = DIAG_wait_early;
   reason.place = waited->op;
