@@ -135,7 +135,7 @@ static bool double_accumulators(RolePlan *p) {
   return true;
 }
 
-static int64_t bytes_of_stage(const Ring *ring) {
+int64_t plan_stage_bytes(const Ring *ring) {
   int64_t sum = 0;
   for (int i = 0; i < ring->tiles.len; i++) sum += type_bytes(&ring->tiles.data[i]->type);
   return sum;
@@ -143,7 +143,7 @@ static int64_t bytes_of_stage(const Ring *ring) {
 
 static int64_t bytes_of_rings(const RolePlan *p) {
   int64_t sum = 0;
-  for (int i = 0; i < p->rings.len; i++) sum += p->rings.data[i].stages * bytes_of_stage(&p->rings.data[i]);
+  for (int i = 0; i < p->rings.len; i++) sum += p->rings.data[i].stages * plan_stage_bytes(&p->rings.data[i]);
   return sum;
 }
 
@@ -168,7 +168,7 @@ static void grow(RolePlan *p, int64_t room) {
     grew = false;
     for (int i = 0; i < p->rings.len; i++) {
       Ring *ring = &p->rings.data[i];
-      if (ring->stages >= wanted(ring) || bytes_of_rings(p) + bytes_of_stage(ring) > room) continue;
+      if (ring->stages >= wanted(ring) || bytes_of_rings(p) + plan_stage_bytes(ring) > room) continue;
       ring->stages++;
       grew = true;
     }
@@ -180,7 +180,7 @@ static void remark_fewer(const RolePlan *p, const Ring *ring) {
   if (p->quiet || ring->stages >= asked) return;
   diag_remark(p->cx->ds, ring->loop->span,
               "%d stages of %lld bytes instead of %lld: shared memory has no more", ring->stages,
-              (long long)bytes_of_stage(ring), (long long)asked);
+              (long long)plan_stage_bytes(ring), (long long)asked);
 }
 
 int64_t plan_shared_bytes(const RolePlan *p) {

@@ -8,7 +8,7 @@
 //          which roles carries out (late.c). Their ring has one slot: a panel has left when the next is due, so shared memory
 //          is better used for a stage more.
 // Leaves   TIR_SELECTED.
-// Reports  Results that cannot leave late though the source asks for it; a remark says why others leave at once.
+// Reports  Results that cannot leave late though the source asks for it; a remark says which do, and why others leave at once.
 //
 // The rule: threads do nothing but multiply in the loop, so that its products run on from round to round; the rounds of the
 // loop around it were blocks once, so that nothing orders their stores; and a thread has the registers, for what products
@@ -124,6 +124,9 @@ static bool mark(RolePlan *p, const Ring *ring, int *marked) {
       continue;
     }
     taken += plan_kept_registers(p, op);
+    diag_remark(p->cx->ds, op->span, "%s leaves under the next tile's products, in %lld panels",
+                tir_buffer_name(op->args[0]),
+                (long long)(op->args[0]->type.shape[1] / tile_ring(op)->type.shape[2]));
     tile_set_attr(op, "late", true);
     tile_ring(op)->type.shape[0] = 1;
     ++*marked;

@@ -7,7 +7,7 @@
 //          Tiles are taken in groups of a few rows, so that the workers of one moment share rows and columns in L2; the
 //          author's own order of blocks becomes the order of tiles. Not all SMs work when fewer finish in as many waves.
 // Leaves   TIR_SELECTED.
-// Reports  A kernel that cannot be so though the source asks for it; a remark says why a kernel with roles stays as it is.
+// Reports  A kernel that cannot be so though the source asks for it; a remark says what became of a kernel with roles.
 //
 // The rule: a kernel whose blocks fill more than half of an SM's shared memory. Of smaller ones several run on an SM, and the
 // hardware overlaps their phases by itself. Where the source asks, any kernel whose blocks can follow each other.
@@ -91,13 +91,16 @@ static void check_product(PassCx *cx, TirBuilder *b, TirValue *product, const Ti
   tir_check(b, fits, intern(cx->module->names, "the number of tiles must fit 32 bits"));
 }
 
+// Rows of tiles that go together, or columns where the author's order is by columns.
+static int64_t group_of(const TirKernel *kernel) {
+  const TirChoice *asked = &kernel->choices[CHOICE_group_rows];
+  if (asked->given) return asked->value;
+  return kernel->block_order == BLOCKS_AS_LAUNCHED ? ROWS_OF_GROUP : kernel->panel;
+}
+
 static void place_of(const TirKernel *kernel, TirBuilder *b, const Domain *d, TirValue *tile, TirValue **at) {
   bool columns = kernel->block_order == BLOCKS_BY_COLUMNS;
-  const TirChoice *asked = &kernel->choices[CHOICE_group_rows];
-  int64_t rows = asked->given                                ? asked->value
-                 : kernel->block_order == BLOCKS_AS_LAUNCHED ? ROWS_OF_GROUP
-                                                             : kernel->panel;
-  TirValue *group = tir_int(b, rows), *rest = tir_binary(b, OP_truncmod, tile, d->layer);
+  TirValue *group = tir_int(b, group_of(kernel)), *rest = tir_binary(b, OP_truncmod, tile, d->layer);
   int64_t layers;
   bool flat = tir_const_int(d->extents[2], &layers) && layers == 1;
   at[2] = flat ? tir_int(b, 0) : tir_binary(b, OP_truncdiv, tile, d->layer);
@@ -156,9 +159,12 @@ static bool stays_already(PassCx *cx, const TirKernel *kernel) {
   return false;
 }
 
-static void remark_order(const PassCx *cx, const TirKernel *kernel) {
+static void remark_order(const PassCx *cx, const TirKernel *kernel, bool stays) {
   const TirChoice *rows = &kernel->choices[CHOICE_group_rows];
-  if (rows->given)
+  if (stays)
+    diag_remark(cx->ds, kernel->span, "blocks stay and compute tile after tile, in groups of %lld %s",
+                (long long)group_of(kernel), kernel->block_order == BLOCKS_BY_COLUMNS ? "columns" : "rows");
+  else if (rows->given)
     diag_remark(cx->ds, rows->span,
                 "group_rows has no effect where a block computes one tile; use_swizzle(%d) orders blocks",
                 rows->value);
@@ -168,9 +174,7 @@ bool pass_persistent(PassCx *cx, TirKernel *kernel) {
   if (kernel->variant == VARIANT_GENERAL || stays_already(cx, kernel)) return true;
   fold_clears(cx, kernel);
   bool stays = is_worth_it(cx, kernel);
-  if (stays)
-    loop_over_tiles(cx, kernel);
-  else
-    remark_order(cx, kernel);
+  remark_order(cx, kernel, stays);
+  if (stays) loop_over_tiles(cx, kernel);
   return stays || !tir_asks_for(kernel, CHOICE_persistent);
 }

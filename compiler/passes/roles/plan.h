@@ -77,6 +77,7 @@ void plan_slots(const RolePlan *plan);  // changes the kernel
 int plan_loader_threads(const RolePlan *plan);
 int plan_extra_threads(const RolePlan *plan);
 int64_t plan_shared_bytes(const RolePlan *plan);  // that the kernel will take, about
+int64_t plan_stage_bytes(const Ring *ring);       // of one stage's tiles
 // Carries the plan out.
 void emit_roles(RolePlan *plan);
 // Results that pass defer marked leave under the next tile's products. After emit_roles.

@@ -15,7 +15,7 @@
 //          product in flight: stage s - 1 is given back when product s has been issued and the one before is done.
 //          plan.h says what is handed over how, plan.c what is left alone, protocol.c who waits and arrives where.
 // Leaves   The explicit forms of copies and products, whose barriers are written out.
-// Reports  Nothing; a remark says why a pipelined loop stays as it is.
+// Reports  Nothing; remarks say which threads have which role, why a pipelined loop stays as it is, and what has no effect here.
 #include "passes/roles/copy.h"
 
 static Name name_of(const RolePlan *p, const char *text) {
@@ -160,14 +160,50 @@ static bool needs_no_roles(const PassCx *cx, const TirKernel *kernel) {
   return pass_refuse_choice(cx, kernel, choice, (Span){0, 0}, "the kernel has no warp roles");
 }
 
+// What the source may ask for on one kind of target and has nothing to mean on the other.
+static void remark_idle(const PassCx *cx, const TirKernel *kernel) {
+  static const struct {
+    ChoiceKind choice;
+    bool by_warpgroups;
+  } kinds[] = {{CHOICE_registers, true},
+               {CHOICE_warpgroups, true},
+               {CHOICE_defer, true},
+               {CHOICE_accumulators, false}};
+  bool tmem = cx->target->tmem_columns > 0;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    const TirChoice *choice = &kernel->choices[kinds[i].choice];
+    char number[16];
+    if (!choice->given || kinds[i].by_warpgroups != tmem) continue;
+    diag_remark(cx->ds, choice->span, "%s=%s has no effect on %s: %s", choice_def(kinds[i].choice)->name,
+                choice_text(kinds[i].choice, choice->value, true, number), cx->target->name,
+                tmem ? "one thread issues products" : "accumulators are in registers");
+  }
+}
+
+static void remark_roles(const RolePlan *p) {
+  int threads = p->kernel->threads, loader = threads + plan_loader_threads(p);
+  for (int i = 0; i < p->rings.len; i++) {
+    const Ring *ring = &p->rings.data[i];
+    const char *products =
+        text_printf(p->cx->scratch, ", %d to %d issue products", loader, threads + plan_extra_threads(p) - 1);
+    diag_remark(
+        p->cx->ds, ring->loop->span,
+        "warp roles for this loop: threads %d to %d load%s, 0 to %d do the rest; %d stages of %lld bytes",
+        threads, threads + WARP - 1, p->by_warpgroups ? "" : products, threads - 1, ring->stages,
+        (long long)plan_stage_bytes(ring));
+  }
+}
+
 bool pass_roles(PassCx *cx, TirKernel *kernel) {
   RolePlan plan;
   bool asked = tir_asks_for(kernel, CHOICE_roles);
   if (kernel->variant == VARIANT_GENERAL || (asked && has_roles(cx, kernel))) return true;
+  remark_idle(cx, kernel);
   fold_clears(cx, kernel);
   int errors = diags_errors(cx->ds);
   if (!plan_roles(&plan, cx, kernel, false))
     return diags_errors(cx->ds) == errors && needs_no_roles(cx, kernel);
+  remark_roles(&plan);
   if (plan.by_warpgroups) plan_slots(&plan);
   emit_roles(&plan);
   send_late(cx, kernel);
