@@ -53,12 +53,14 @@ static void first_error(const char *messages, char *out, size_t size) {
   snprintf(out, size, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-// Says each reason once, with how many candidates it is the reason of.
+// Says each reason once, with how many candidates it is the reason of. Where all fail the first one's messages come in full
+// (judge).
 static void print_failures(const Tuner *tuner, const CompileJob *jobs, int failed) {
   int count = tuner->candidates.count;
   char reason[200], other[200];
-  printf("%d candidates, %d do not compile%s\n", count, failed, failed ? ":" : "");
-  for (int i = 0; i < count; i++) {
+  printf("%d candidate%s, %d do%s not compile%s\n", count, count == 1 ? "" : "s", failed,
+         failed == 1 ? "es" : "", failed && failed < count ? ":" : "");
+  for (int i = failed == count; i < count; i++) {
     if (tuner->compiled[i]) continue;
     int same = 0;
     bool said = false;
@@ -100,7 +102,7 @@ static bool drop_repeated(Tuner *tuner) {
     }
   }
   free(seen);
-  if (dropped) printf("%d make the same code as an earlier one\n", dropped);
+  if (dropped) printf("%d make%s the same code as an earlier one\n", dropped, dropped == 1 ? "s" : "");
   fflush(stdout);
   return true;
 }

@@ -106,18 +106,6 @@ static bool set_row(Args *args, const FlagRow *row, const char *value) {
   return true;
 }
 
-static bool unknown(const Flags *flags, const char *arg, size_t length) {
-  char word[64];
-  const char *names[MOST_FLAGS];
-  int count = 0;
-  for (int i = 0; i < flags->nrows && count < MOST_FLAGS; i++)
-    if (flags->rows[i].kind != FLAG_LEVEL) names[count++] = flags->rows[i].name;
-  snprintf(word, sizeof word, "%.*s", (int)length, arg);
-  const char *near = error_nearest(word, names, count);
-  return near ? tool_usage(flags->program, "unknown option %s; did you mean %s?", word, near)
-              : tool_usage(flags->program, "unknown option %s", word);
-}
-
 static bool is_level(const char *arg) {
   return strncmp(arg, "-O", 2) == 0 && arg[2] >= '0' && arg[2] <= '3' && !arg[3];
 }
@@ -130,6 +118,24 @@ static const FlagRow *find_row(const Flags *flags, const char *arg, size_t lengt
     if (row->kind == FLAG_LEVEL ? is_level(arg) : named) return row;
   }
   return NULL;
+}
+
+static bool unknown(const Flags *flags, const char *arg, size_t length) {
+  char word[64];
+  const char *names[MOST_FLAGS];
+  int count = 0;
+  for (int i = 0; i < flags->nrows && count < MOST_FLAGS; i++)
+    if (flags->rows[i].kind != FLAG_LEVEL) names[count++] = flags->rows[i].name;
+  snprintf(word, sizeof word, "%.*s", (int)length, arg);
+  const char *near = error_nearest(word, names, count);
+  bool compiles = find_row(flags, "-O0", 3) != NULL, negates = near && !strncmp(near, "--no-", 5);
+  if (compiles && !strncmp(word, "--no-", 5) && !negates)
+    return tool_usage(
+        flags->program,
+        "unknown option %s; passes are left out by tilec: `tilec FILE %s -o OUT.cubin`, then OUT.cubin here",
+        word, word);
+  return near ? tool_usage(flags->program, "unknown option %s; did you mean %s?", word, near)
+              : tool_usage(flags->program, "unknown option %s", word);
 }
 
 static bool parse_flag(Args *args) {

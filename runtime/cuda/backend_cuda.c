@@ -90,9 +90,12 @@ static void cuda_close(void *state) {
   free(gpu);
 }
 
+// The emulator is named here, not where tools come by that have no use for it.
 static TileError *unavailable(TileError *error) {
-  if (!error || tile_error_status(error) == TILE_UNAVAILABLE) return error;
-  TileError *changed = error_new(TILE_UNAVAILABLE, "no usable GPU: %s", tile_error_message(error));
+  if (!error) return NULL;
+  bool known = tile_error_status(error) == TILE_UNAVAILABLE;
+  TileError *changed = error_new(TILE_UNAVAILABLE, "%s%s; the emulator (backend \"emu\") needs none",
+                                 known ? "" : "no usable GPU: ", tile_error_message(error));
   tile_error_free(error);
   return changed;
 }
@@ -102,9 +105,7 @@ static TileError *retain_primary(CudaGpu *gpu, int ordinal) {
   int count = 0;
   TileError *error = driver_error(driver, driver->device_count(&count), "cuDeviceGetCount");
   if (error) return error;
-  if (count == 0)
-    return error_new(TILE_UNAVAILABLE,
-                     "the CUDA driver finds no GPU here; the emulator (backend \"emu\") needs none");
+  if (count == 0) return error_new(TILE_UNAVAILABLE, "the CUDA driver finds no GPU here");
   if (ordinal >= count)
     return error_new(TILE_UNAVAILABLE, "there is no GPU %d; the CUDA driver finds %d, counted from 0",
                      ordinal, count);

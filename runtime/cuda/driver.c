@@ -27,9 +27,7 @@ static TileError *too_old(const char *missing, int others, int version) {
 TileError *driver_open(Driver *driver, const char *library) {
   *driver = (Driver){0};
   driver->library = dlopen(library ? library : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!driver->library)
-    return error_new(TILE_UNAVAILABLE, "no CUDA driver here (%s); the emulator (backend \"emu\") needs none",
-                     dlerror());
+  if (!driver->library) return error_new(TILE_UNAVAILABLE, "no CUDA driver here (%s)", dlerror());
   // The first that is missing, and how many more.
   const char *missing = NULL;
   int others = -1;
