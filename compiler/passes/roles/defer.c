@@ -35,6 +35,11 @@ static bool is_shared(const RolePlan *p, const TirOp *op) {
   return false;
 }
 
+// What the next tile's rounds leave no time for leaves at once (late.c): they must be as many as this one's.
+static bool is_steady(const TirOp *loop) {
+  return tir_in_launch(loop->args[FOR_LO]) && tir_in_launch(loop->args[FOR_HI]);
+}
+
 static bool is_placed_by_views(const TirValue *tile) {
   while (tile->op->kind == OP_view) tile = tile->op->args[0];
   return tile->op->kind == OP_tensor;
@@ -99,6 +104,8 @@ static int64_t held(const RolePlan *p, const TirOp *result) {
 static bool can_wait(const RolePlan *p, const TirOp *op, int64_t taken) {
   if (is_shared(p, op))
     return refuse(p, op, "another result has its tensor or its tile in shared memory too");
+  if (!is_steady(p->rings.data[0].loop))
+    return refuse(p, op, "its sum has more rounds in one tile than in another");
   if (op->args[0]->op->kind != OP_alloc || !is_placed_by_views(op->args[1]))
     return refuse(p, op, "it is a part of something");
   int64_t needed = taken + plan_kept_registers(p, op) + plan_accumulators(p) + held(p, op) + beside(p, op);
