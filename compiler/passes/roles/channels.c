@@ -67,9 +67,11 @@ bool plan_channels(RolePlan *p) {
 
 // ---- how often
 
-// Columns of 32 bits that a buffer of these rows takes at most: what the tmem pass counts, packing apart.
+// Columns of 32 bits that a buffer takes at most: what the tmem pass counts, packing apart. 64 rows take as many as 128.
 static int64_t columns_of(const Type *type) {
-  return type_elements(type) / 128;
+  enum { LANES = 128 };
+  int64_t rows = type->rank < 2 ? 1 : type->shape[type->rank - 2];
+  return type_elements(type) / (rows == LANES / 2 ? rows : LANES);
 }
 
 static int64_t columns_in_use(const RolePlan *p) {
