@@ -205,3 +205,4 @@ build) build release build; say "done: the programs are in build/bin/" ;;
 demo) demo ;;
 test) run_tests "$@" ;;
 esac
+say "the Python with numpy is $python"
