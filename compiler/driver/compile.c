@@ -11,6 +11,7 @@
 #include "driver/launch_info.h"
 #include "driver/output.h"
 #include "driver/ptxas.h"
+#include "driver/spills.h"
 #include "driver/tuning_use.h"
 #include "passes/pipeline.h"
 #include "passes/remarks.h"
@@ -141,9 +142,11 @@ static bool stage_ptx(Compilation *c) {
 
 static bool stage_cubin(Compilation *c) {
   Cubin cubin;
-  PtxasStatus status = ptxas_run(c->arena, c->options->ptxas, c->target->name, c->ptx, &cubin, c->ds);
+  const char *says;
+  PtxasStatus status = ptxas_run(c->arena, c->options->ptxas, c->target->name, c->ptx, &cubin, &says, c->ds);
   if (status == PTXAS_MISSING) return environment_fault(c);
   if (status != PTXAS_OK) return false;
+  spills_report(c->arena, c->tir, says, c->ds);
   cubin_keep_ptx(c->arena, &cubin,
                  c->ptx);  // without it, reports of the emulator only lack the source's lines
   c->data = cubin.data;

@@ -1,5 +1,5 @@
 // Finding ptxas, asking its version, and running it between two temporaries. Its output is captured whole: on
-// failure it becomes a note under a sentence of ours, on success a remark.
+// failure it becomes a note under a sentence of ours, on success the caller's (spills.c).
 #include "driver/ptxas.h"
 
 #include <errno.h>
@@ -195,14 +195,12 @@ static bool read_cubin(Arena *arena, const char *path, Cubin *out) {
 }
 
 static PtxasStatus assemble(Arena *arena, const char *ptxas, const char *arch, const Temporaries *files,
-                            Cubin *out, Diags *ds) {
-  char *argv[] = {(char *)ptxas, "-lineinfo",          "-arch", (char *)arch, (char *)files->ptx,
-                  "-o",          (char *)files->cubin, NULL};
+                            Cubin *out, const char **says, Diags *ds) {
+  char *argv[] = {(char *)ptxas,      "-lineinfo", "-warn-spills",       "-arch", (char *)arch,
+                  (char *)files->ptx, "-o",        (char *)files->cubin, NULL};
   Run result = run(arena, argv);
-  if (result.status == 0 && read_cubin(arena, files->cubin, out)) {
-    if (*result.text) diag_remark(ds, (Span){0, 0}, "ptxas says:\n%s", result.text);
-    return PTXAS_OK;
-  }
+  *says = result.text;
+  if (result.status == 0 && read_cubin(arena, files->cubin, out)) return PTXAS_OK;
   if (result.status == 0 || result.status < 0) {
     diag_error(ds, DIAG_ptxas_missing, (Span){0, 0}, "%s was stopped, or left no cubin", ptxas);
     if (*result.text) diag_note(ds, (Span){0, 0}, "it says:\n%s", result.text);
@@ -217,7 +215,7 @@ static PtxasStatus assemble(Arena *arena, const char *ptxas, const char *arch, c
 
 // Running out of memory removes the temporaries too, then goes on to the caller's handler.
 static PtxasStatus assemble_guarded(Arena *arena, const char *ptxas, const char *arch,
-                                    const Temporaries *files, Cubin *out, Diags *ds) {
+                                    const Temporaries *files, Cubin *out, const char **says, Diags *ds) {
   jmp_buf handler, *volatile before = arena_on_out_of_memory(arena, &handler);
   if (setjmp(handler)) {
     remove_temporaries(files);
@@ -225,19 +223,19 @@ static PtxasStatus assemble_guarded(Arena *arena, const char *ptxas, const char 
     if (before) longjmp(*before, 1);
     return PTXAS_MISSING;
   }
-  PtxasStatus status = assemble(arena, ptxas, arch, files, out, ds);
+  PtxasStatus status = assemble(arena, ptxas, arch, files, out, says, ds);
   arena_on_out_of_memory(arena, before);
   return status;
 }
 
 PtxasStatus ptxas_run(Arena *arena, const char *path, const char *arch, const char *ptx, Cubin *out,
-                      Diags *ds) {
+                      const char **says, Diags *ds) {
   const char *ptxas = find(arena, path, ds);
   if (!ptxas) return PTXAS_MISSING;
   Temporaries files;
   PtxasStatus status = PTXAS_MISSING;
   if (make_temporaries(arena, ptx, &files, ds))
-    status = assemble_guarded(arena, ptxas, arch, &files, out, ds);
+    status = assemble_guarded(arena, ptxas, arch, &files, out, says, ds);
   remove_temporaries(&files);
   return status;
 }

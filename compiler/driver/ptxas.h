@@ -13,8 +13,8 @@ typedef enum {
 
 // Assembles with -lineinfo. `path` is --ptxas or NULL: then $CUDA_HOME/bin, PATH, /usr/local/cuda/bin and
 // tools/ beside the folder of this program are searched for one of CUDA 12.8 or later. Everything but
-// PTXAS_OK is reported; its own words appear only in a note.
+// PTXAS_OK is reported; its own words appear only in a note. `says`: what it said of PTX that it took, spills among it.
 PtxasStatus ptxas_run(Arena *arena, const char *path, const char *arch, const char *ptx, Cubin *out,
-                      Diags *ds);
+                      const char **says, Diags *ds);
 
 #endif

@@ -4,12 +4,12 @@
 //
 //   gemm %A, %B, %C; copy %C, %L; … %L …      ->      gemm %A, %B, %C; … %C …
 //
-// And since a warpgroup's registers hold less than TMEM does, a kernel that never asks which thread it is in gets more
-// warpgroups until its accumulators fit.
+// And since a warpgroup's registers hold less than TMEM does, the kernel may get more warpgroups (warpgroups.c).
 #include "passes/accumulators.h"
 
 #include "passes/hazards.h"
 #include "passes/tile.h"
+#include "passes/warpgroups.h"
 
 // ---- from TMEM to fragments
 
@@ -109,75 +109,6 @@ static bool forward_one(PassCx *cx, TirKernel *kernel) {
     return true;
   }
   return false;
-}
-
-// ---- threads
-
-enum { GROUP = 128, ROWS_OF_GROUP = 64, MANY = 128, MOST_THREADS = 512 };
-
-static bool sees_threads(const TirOp *op) {
-  return op->kind == OP_thread_idx || op->kind == OP_role || op->kind == OP_mbar_arrive ||
-         (op->kind == OP_sync_threads && op->attrs[SYNC_count]);
-}
-
-// Registers of a thread for all accumulators together, were they spread over one thread; and whether two warpgroups would
-// have whole rows of each.
-static int64_t accumulator_values(TirOpList ops, bool *rows_part) {
-  int64_t sum = 0;
-  *rows_part = true;
-  for (int i = 0; i < ops.len; i++) {
-    TirOp *op = ops.data[i];
-    if (op->kind != OP_alloc || !tile_is_fragment(op->results[0])) continue;
-    for (int k = 0; k < ops.len; k++) {
-      bool accumulates = false;
-      for (int a = 0; a < ops.data[k]->nargs; a++)
-        accumulates = accumulates || (ops.data[k]->args[a] == op->results[0] && tile_is(ops.data[k]) &&
-                                      tile_access(ops.data[k], a) == ACCUMULATES);
-      if (!accumulates) continue;
-      const Type *type = &op->results[0]->type;
-      sum += type_elements(type);
-      *rows_part = *rows_part && type->rank >= 2 && type->shape[type->rank - 2] % (2 * ROWS_OF_GROUP) == 0;
-      break;
-    }
-  }
-  return sum;
-}
-
-// One warpgroup with many accumulators shares them with a second: the epilogue takes half as long, and what one stores leaves
-// under the other's products (docs/performance.md: 0.905 -> 0.933 of cuBLAS at 8192x8192x1024).
-static bool wants_second(const TirKernel *kernel, int64_t values, bool rows_part) {
-  bool asked = tir_asks_for(kernel, CHOICE_warpgroups);
-  return kernel->threads == GROUP && rows_part && (asked || values > GROUP * MANY);
-}
-
-// Why a second warpgroup that the source asks for cannot share the accumulators; NULL: it does.
-static const char *cannot_share(const TirKernel *kernel, int64_t values, bool rows_part) {
-  if (!tir_asks_for(kernel, CHOICE_warpgroups) || kernel->threads > GROUP) return NULL;
-  if (!values) return "no product has an accumulator in registers";
-  if (kernel->threads < GROUP) return "the kernel has no whole warpgroup";
-  return rows_part ? NULL : "the rows of an accumulator cannot be cut in two for warpgroups of 64 rows";
-}
-
-static bool add_warpgroups(PassCx *cx, TirKernel *kernel) {
-  TirOpList ops = tile_collect(cx->scratch, kernel->body);
-  if (tir_forbids(kernel, CHOICE_warpgroups)) return true;
-  for (int i = 0; i < ops.len; i++)
-    if (sees_threads(ops.data[i]))
-      return !tir_asks_for(kernel, CHOICE_warpgroups) ||
-             pass_refuse_choice(cx, kernel, CHOICE_warpgroups, ops.data[i]->span,
-                                "the kernel asks which thread it is in");
-  bool rows_part;
-  int64_t values = accumulator_values(ops, &rows_part), before = kernel->threads;
-  const char *why = cannot_share(kernel, values, rows_part);
-  if (why) return pass_refuse_choice(cx, kernel, CHOICE_warpgroups, (Span){0, 0}, why);
-  if (wants_second(kernel, values, rows_part)) kernel->threads *= 2;
-  while (kernel->threads < MOST_THREADS && values > (int64_t)kernel->threads * cx->target->fragment_registers)
-    kernel->threads *= 2;
-  if (kernel->threads > before)
-    diag_remark(cx->ds, kernel->span,
-                "kernel %s: %d threads instead of %d, which share accumulators of %lld values", kernel->name,
-                kernel->threads, (int)before, (long long)values);
-  return true;
 }
 
 bool place_in_registers(PassCx *cx, TirKernel *kernel) {
