@@ -18,6 +18,7 @@
 
 #include "passes/fragment_layouts.h"
 #include "passes/hazards.h"
+#include "passes/register_pool.h"
 #include "passes/store_panels.h"
 #include "target/rules.h"
 
@@ -527,7 +528,7 @@ static bool holds_at(const Cutter *c, const TirOp *wait) {
 }
 
 static bool must_cross_waits(const Cutter *c) {
-  if (values_held(c, c->extent) <= c->cx->target->fragment_registers) return false;
+  if (values_held(c, c->extent) <= pool_fragment_registers(c->cx->target, c->kernel->threads)) return false;
   for (int i = 0; i < c->others.len; i++)
     if (c->others.data[i]->kind == OP_mbarrier_wait_parity && holds_at(c, c->others.data[i])) return true;
   return false;

@@ -23,6 +23,13 @@ static int registers_of(const PassCx *cx, const TirKernel *kernel, const TirOp *
   return registers_at_entry(cx->target, kernel->threads);
 }
 
+// ptxas counts whole warpgroups.
+int pool_fragment_registers(const Target *target, int threads) {
+  int whole = (threads + WARPGROUP - 1) / WARPGROUP * WARPGROUP;
+  int left = registers_at_entry(target, whole) - (MOST - target->fragment_registers);
+  return left < target->fragment_registers ? left : target->fragment_registers;
+}
+
 static int64_t accumulator_registers(const TirValue *fragment) {
   return layout_registers(fragment->layout) * dtype_bits(fragment->type.dtype) / 32;
 }

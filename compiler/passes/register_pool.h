@@ -14,4 +14,8 @@ bool check_accumulators(PassCx *cx, TirKernel *kernel);
 // it has at the product; 0: what it starts with.
 bool pool_holds(const Target *target, int threads, int later, const Type *accumulator, int64_t own);
 
+// What fragments may take of a thread's registers in a block of so many threads without spilling: less than what a target refuses
+// where many threads share its registers.
+int pool_fragment_registers(const Target *target, int threads);
+
 #endif
