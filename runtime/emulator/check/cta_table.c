@@ -31,11 +31,18 @@ void *cta_table_get(CtaTable *table, const Cta *cta, size_t bytes) {
 }
 
 void *cta_table_take(CtaTable *table, const Cta *cta) {
-  int at = cta ? find(table, cta) : table->n - 1;
+  int at = find(table, cta);
   if (at < 0) return NULL;
   void *value = table->values[at];
   table->n--;
   table->ctas[at] = table->ctas[table->n];
   table->values[at] = table->values[table->n];
   return value;
+}
+
+void cta_table_free(CtaTable *table) {
+  for (int i = 0; i < table->n; i++) free(table->values[i]);
+  free(table->ctas);
+  free(table->values);
+  *table = (CtaTable){0};
 }

@@ -12,7 +12,9 @@ typedef struct {
 
 // The value of a CTA: zeroed memory of `bytes` when it is new; NULL when there is no memory.
 void *cta_table_get(CtaTable *table, const Cta *cta, size_t bytes);
-// Forgets the CTA (NULL: any one) and returns its value, which the caller frees, or NULL.
+// Forgets the CTA and returns its value, which the caller frees, or NULL.
 void *cta_table_take(CtaTable *table, const Cta *cta);
+// Frees the table and the values in it.
+void cta_table_free(CtaTable *table);
 
 #endif

@@ -69,9 +69,7 @@ static void *begin(Machine *machine) {
 static void end(void *state, Machine *machine) {
   (void)machine;
   State *self = state;
-  while (self->ctas.n > 0) free(cta_table_take(&self->ctas, NULL));
-  free(self->ctas.ctas);
-  free(self->ctas.values);
+  cta_table_free(&self->ctas);
 }
 
 const Observer exit_observer = {
