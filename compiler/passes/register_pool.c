@@ -9,8 +9,7 @@
 // A wgmma of 128 registers of accumulator needs 154 in all (ptxas 13.0, C7602).
 enum { WARPGROUP = 128, MAX_GROUPS = 8, MOST = 256, STEP = 8, BESIDE_ACCUMULATOR = 26 };
 
-// What ptxas gives each thread of a block that has its SM alone.
-static int registers_at_entry(const Target *target, int threads) {
+int pool_registers_at_entry(const Target *target, int threads) {
   int share = target->registers / threads / STEP * STEP;
   return share < MOST ? share : MOST;
 }
@@ -20,13 +19,13 @@ static int registers_of(const PassCx *cx, const TirKernel *kernel, const TirOp *
   for (const TirOp *role = tir_role_of(op->parent); role; role = tir_role_of(role->parent))
     for (const TirOp *first = role->bodies[0]->first; first; first = first->next)
       if (first->kind == OP_set_max_nreg) return (int)first->attrs[NREG_count];
-  return registers_at_entry(cx->target, kernel->threads);
+  return pool_registers_at_entry(cx->target, kernel->threads);
 }
 
 // ptxas counts whole warpgroups.
 int pool_fragment_registers(const Target *target, int threads) {
   int whole = (threads + WARPGROUP - 1) / WARPGROUP * WARPGROUP;
-  int left = registers_at_entry(target, whole) - (MOST - target->fragment_registers);
+  int left = pool_registers_at_entry(target, whole) - (MOST - target->fragment_registers);
   return left < target->fragment_registers ? left : target->fragment_registers;
 }
 
@@ -42,14 +41,14 @@ static int64_t instruction_registers(const Type *accumulator, int64_t all) {
 }
 
 bool pool_holds(const Target *target, int threads, int later, const Type *accumulator, int64_t own) {
-  int entry = registers_at_entry(target, threads);
+  int entry = pool_registers_at_entry(target, threads);
   return instruction_registers(accumulator, own) + BESIDE_ACCUMULATOR <= entry &&
          own + BESIDE_ACCUMULATOR <= (later ? later : entry);
 }
 
 static bool check_accumulator(PassCx *cx, const TirKernel *kernel, const TirOp *product,
                               const TirValue *acc) {
-  int entry = registers_at_entry(cx->target, kernel->threads), later = registers_of(cx, kernel, product);
+  int entry = pool_registers_at_entry(cx->target, kernel->threads), later = registers_of(cx, kernel, product);
   int64_t all = accumulator_registers(acc), one = instruction_registers(&acc->type, all);
   bool starts = one + BESIDE_ACCUMULATOR <= entry;
   if (pool_holds(cx->target, kernel->threads, later, &acc->type, all)) return true;
@@ -77,7 +76,8 @@ bool check_accumulators(PassCx *cx, TirKernel *kernel) {
 
 bool check_register_pool(PassCx *cx, TirKernel *kernel) {
   TirOpList ops = tile_collect(cx->scratch, kernel->body);
-  int groups = kernel->threads / WARPGROUP, entry = registers_at_entry(cx->target, kernel->threads), sum = 0;
+  int groups = kernel->threads / WARPGROUP, entry = pool_registers_at_entry(cx->target, kernel->threads),
+      sum = 0;
   const TirOp *last[MAX_GROUPS] = {NULL}, *any = NULL;
   for (int i = 0; i < ops.len; i++) {
     if (ops.data[i]->kind != OP_set_max_nreg) continue;

@@ -50,13 +50,13 @@ static bool refuse(const RolePlan *p, const char *why) {
 
 // Of a thread of the author's, when all have as many.
 static int64_t share(const RolePlan *p) {
-  return p->cx->target->registers / (p->kernel->threads + plan_extra_threads(p)) / STEP * STEP;
+  return pool_registers_at_entry(p->cx->target, p->kernel->threads + plan_extra_threads(p));
 }
 
 // When a loader's threads keep `least`; 0: no more than all have.
 static int ample_beside(const RolePlan *p, int least) {
   int groups = p->kernel->threads / GROUP,
-      even = p->cx->target->registers / (p->kernel->threads + GROUP) / STEP * STEP;
+      even = pool_registers_at_entry(p->cx->target, p->kernel->threads + GROUP);
   int ample = (even * (groups + 1) - least) / groups / STEP * STEP;
   return ample <= even ? 0 : ample < MOST ? ample : MOST;
 }
