@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "check.h"
+#include "embedding.h"
 #include "tile.h"
 
 static const char info[] = "tile-launch-info 1\n"
@@ -30,25 +30,6 @@ static const char code[] =
     "  ret;\n"
     "}\n";
 
-// A file in memory: PTX with its launch information.
-static char *make_file(void) {
-  char *text = malloc(sizeof code + 6 * sizeof info + 200);
-  int n = sprintf(
-      text,
-      ".version 8.6\n.target sm_100a\n.address_size 64\n.const .align 1 .b8 __tile_launch_info[%zu] = {",
-      sizeof info - 1);
-  for (size_t i = 0; i + 1 < sizeof info; i++) n += sprintf(text + n, "%s%d", i ? ", " : "", info[i]);
-  sprintf(text + n, "};\n%s", code);
-  return text;
-}
-
-static bool ok(Checks *checks, TileError *error) {
-  bool good = CHECK(checks, error == NULL);
-  if (!good) fprintf(stderr, "  %s\n", tile_error_message(error));
-  tile_error_free(error);
-  return good;
-}
-
 enum { ROWS = 3, COLUMNS = 40, PITCH = 50 };
 
 // Runs the kernel on `device` with tensors of ROWS x COLUMNS, x compact, y with a pitch.
@@ -60,37 +41,37 @@ static void run(Checks *checks, TileDevice *device, int32_t factor) {
   int32_t x_host[ROWS * COLUMNS], y_host[ROWS * PITCH];
   for (int i = 0; i < ROWS * COLUMNS; i++) x_host[i] = i;
   for (int i = 0; i < ROWS * PITCH; i++) y_host[i] = 1000;
-  char *file = make_file();
-  if (!ok(checks, tile_module_open_memory(file, strlen(file), "add.ptx", &module))) return;
+  char *file = embed_file(info, code);
+  if (!embed_ok(checks, tile_module_open_memory(file, strlen(file), "add.ptx", &module))) return;
   free(file);
-  ok(checks, tile_module_find(module, NULL, &kernel));
-  ok(checks, tile_module_load(module, device));
-  ok(checks, tile_call_new(kernel, &call));
-  ok(checks, tile_alloc(device, sizeof x_host, "x", &x));
-  ok(checks, tile_alloc(device, sizeof y_host, "y", &y));
-  ok(checks, tile_write(device, x, x_host, sizeof x_host));
-  ok(checks, tile_write(device, y, y_host, sizeof y_host));
+  embed_ok(checks, tile_module_find(module, NULL, &kernel));
+  embed_ok(checks, tile_module_load(module, device));
+  embed_ok(checks, tile_call_new(kernel, &call));
+  embed_ok(checks, tile_alloc(device, sizeof x_host, "x", &x));
+  embed_ok(checks, tile_alloc(device, sizeof y_host, "y", &y));
+  embed_ok(checks, tile_write(device, x, x_host, sizeof x_host));
+  embed_ok(checks, tile_write(device, y, y_host, sizeof y_host));
   int64_t shape[] = {ROWS, COLUMNS}, strides[] = {PITCH, 1}, wanted[2];
   TileTensor x_tensor = {x, TILE_I32, 2, shape, NULL}, y_tensor = {y, TILE_I32, 2, shape, strides};
-  ok(checks, tile_call_tensor(call, "x", &x_tensor));
-  ok(checks, tile_call_shape(call, "y", wanted));
+  embed_ok(checks, tile_call_tensor(call, "x", &x_tensor));
+  embed_ok(checks, tile_call_shape(call, "y", wanted));
   CHECK(checks, wanted[0] == ROWS && wanted[1] == COLUMNS);
-  ok(checks, tile_call_tensor(call, "y", &y_tensor));
-  ok(checks, tile_call_int(call, "factor", factor));
-  ok(checks, tile_call_launch(call, NULL));
+  embed_ok(checks, tile_call_tensor(call, "y", &y_tensor));
+  embed_ok(checks, tile_call_int(call, "factor", factor));
+  embed_ok(checks, tile_call_launch(call, NULL));
   double seconds;
-  ok(checks, tile_call_time(call, NULL, &seconds));  // a second launch adds again
+  embed_ok(checks, tile_call_time(call, NULL, &seconds));  // a second launch adds again
   CHECK(checks, seconds > 0);
-  ok(checks, tile_synchronize(device, NULL));
-  ok(checks, tile_read(device, y, y_host, sizeof y_host));
+  embed_ok(checks, tile_synchronize(device, NULL));
+  embed_ok(checks, tile_read(device, y, y_host, sizeof y_host));
   int wrong = 0;
   for (int i = 0; i < ROWS * PITCH; i++) {
     bool inside = i % PITCH < COLUMNS;
     wrong += y_host[i] != 1000 + (inside ? 2 * factor * (i / PITCH * COLUMNS + i % PITCH) : 0);
   }
   CHECK_INT(checks, wrong, 0);
-  ok(checks, tile_free(device, x));
-  ok(checks, tile_free(device, y));
+  embed_ok(checks, tile_free(device, x));
+  embed_ok(checks, tile_free(device, y));
   tile_call_free(call);
   tile_module_close(module);
 }
@@ -128,13 +109,13 @@ static void misses(Checks *checks, TileError *error, const char *part) {
 static void test_copies_outside(Checks *checks, TileDevice *device) {
   uint64_t address;
   static char bytes[200];
-  ok(checks, tile_alloc(device, 100, "weights", &address));
+  embed_ok(checks, tile_alloc(device, 100, "weights", &address));
   misses(checks, tile_write(device, address + 8, bytes, 100),
          "the nearest allocation below, 'weights', has 100 bytes, the access begins at its byte 8");
   misses(checks, tile_read(device, address, bytes, 101), "101 bytes at device address 0x");
   misses(checks, tile_write(device, 999, bytes, 4), "4 bytes at device address 0x3e7: a null pointer");
   misses(checks, tile_free(device, address + 4), "is not the start of an allocation");
-  ok(checks, tile_free(device, address));
+  embed_ok(checks, tile_free(device, address));
 }
 
 static void test_errors(Checks *checks) {
@@ -162,7 +143,7 @@ int main(void) {
   Checks checks = {0};
   TileDevice *device;
   TileDeviceOptions options = {.backend = "emu", .order = "random:3", .checks = "mbarrier,exit", .sms = 2};
-  if (ok(&checks, tile_device_open(&options, &device))) {
+  if (embed_ok(&checks, tile_device_open(&options, &device))) {
     CHECK_TEXT(&checks, tile_device_backend(device), "emu");
     run(&checks, device, 2);
     test_threads(&checks, device);

@@ -3,7 +3,7 @@
 // its own: then there is nothing to test here).
 #include <stdlib.h>
 
-#include "check.h"
+#include "embedding.h"
 #include "tile.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -60,24 +60,8 @@ static const char info[] =
     "cluster 1 1 1\nshared 0\ntensor x i32 read N\nparam ptr x\nend\n";
 
 // The table is memory of the device that the module brings along.
-static char *make_file(void) {
-  char *text = malloc(6 * sizeof info + 400);
-  int n = sprintf(text,
-                  ".version 8.6\n.target sm_100a\n.address_size 64\n"
-                  ".const .align 1 .b8 __tile_launch_info[%zu] = {",
-                  sizeof info - 1);
-  for (size_t i = 0; i + 1 < sizeof info; i++) n += sprintf(text + n, "%s%d", i ? ", " : "", info[i]);
-  sprintf(text + n,
-          "};\n.global .align 16 .b8 table[4096];\n.visible .entry add(.param .u64 x) {\n  ret;\n}\n");
-  return text;
-}
-
-static bool ok(Checks *checks, TileError *error) {
-  bool good = CHECK(checks, error == NULL);
-  if (!good) fprintf(stderr, "  %s\n", tile_error_message(error));
-  tile_error_free(error);
-  return good;
-}
+static const char code[] =
+    ".global .align 16 .b8 table[4096];\n.visible .entry add(.param .u64 x) {\n  ret;\n}\n";
 
 // Allocation number n fails in the load. False: there was none of that number. (The C library can do without some.)
 static bool load_without(Checks *checks, TileModule *module, TileDevice *device, long n, int *failed) {
@@ -90,7 +74,7 @@ static bool load_without(Checks *checks, TileModule *module, TileDevice *device,
   CHECK(checks, asked && strstr(tile_error_message(error), "memory") != NULL);
   tile_error_free(error);
   CHECK_INT(checks, live, before);
-  ok(checks, tile_module_load(module, device));
+  embed_ok(checks, tile_module_load(module, device));
   ++*failed;
   return true;
 }
@@ -101,9 +85,9 @@ static bool test_load(Checks *checks, const char *text, long n, int *failed) {
   TileModule *module = NULL;
   uint64_t address;
   TileDeviceOptions options = {.backend = "emu"};
-  if (!ok(checks, tile_device_open(&options, &device))) return false;
-  ok(checks, tile_module_open_memory(text, strlen(text), "add.ptx", &module));
-  ok(checks, tile_alloc(device, 64, "first", &address));  // the table of device memory stays
+  if (!embed_ok(checks, tile_device_open(&options, &device))) return false;
+  embed_ok(checks, tile_module_open_memory(text, strlen(text), "add.ptx", &module));
+  embed_ok(checks, tile_alloc(device, 64, "first", &address));  // the table of device memory stays
   bool asked = load_without(checks, module, device, n, failed);
   tile_module_close(module);
   tile_device_close(device);
@@ -113,7 +97,7 @@ static bool test_load(Checks *checks, const char *text, long n, int *failed) {
 
 int main(void) {
   Checks checks = {0};
-  char *text = make_file();
+  char *text = embed_file(info, code);
   CHECK(&checks, strlen(text) > sizeof info);
   enum { MOST = 10000, LEAST_FAILED = 5 };
   int failed = 0;
